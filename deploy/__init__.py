@@ -1,0 +1,1 @@
+"""Running Obelus: command line, supervisor, embedded parts."""
