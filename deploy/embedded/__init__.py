@@ -1,0 +1,1 @@
+"""The parts that `obelus up` brings along: Kafka, PostgreSQL, Valkey, vectors."""

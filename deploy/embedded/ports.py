@@ -1,0 +1,57 @@
+"""Free loopback ports, the same again after a restart where they are still free."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import socket
+from pathlib import Path
+
+HOST = "127.0.0.1"
+# Below the range from which systems draw the ports of outgoing connections, so that none of those
+# takes a remembered port while its part is down.
+_FIRST, _LAST = 15_000, 32_000
+
+
+class Ports:
+    """The ports of one home, remembered in a file there."""
+
+    def __init__(self, file: Path) -> None:
+        """Read what was used before."""
+        self._file = file
+        try:
+            self._known: dict[str, int] = json.loads(file.read_text("utf-8"))
+        except (FileNotFoundError, ValueError):
+            self._known = {}
+        self._taken: set[int] = set()
+
+    def take(self, name: str) -> int:
+        """Give the port that `name` had, or another if somebody has it now."""
+        port = self._known.get(name, 0)
+        while not port or port in self._taken or not is_free(port):
+            port = _FIRST + secrets.randbelow(_LAST - _FIRST)
+        self._taken.add(port)
+        self._known[name] = port
+        self._file.write_text(json.dumps(self._known), "utf-8")
+        return port
+
+
+def is_free(port: int) -> bool:
+    """Whether a server could listen there now."""
+    with socket.socket() as probe:
+        # As servers do: a connection in TIME_WAIT does not hold the port.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except OSError:
+            return False
+    return True
+
+
+def is_open(port: int) -> bool:
+    """Whether something listens there."""
+    try:
+        socket.create_connection((HOST, port), timeout=0.5).close()
+    except OSError:
+        return False
+    return True
