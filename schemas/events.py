@@ -9,7 +9,15 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal, Self
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    model_validator,
+)
 
 from schemas.ids import Id, Namespace
 from schemas.words import (
@@ -104,7 +112,14 @@ class Control(Event):
 
     @model_validator(mode="after")
     def _has_what_its_action_needs(self) -> Self:
-        needs_memory = {Action.CONFIRM, Action.DECLINE, Action.DISABLE, Action.CORRECT, Action.NARROW, Action.ROLLBACK}
+        needs_memory = {
+            Action.CONFIRM,
+            Action.DECLINE,
+            Action.DISABLE,
+            Action.CORRECT,
+            Action.NARROW,
+            Action.ROLLBACK,
+        }
         if self.action in needs_memory and self.memory is None:
             raise ValueError("this action needs memory")
         if self.action is Action.CORRECT and self.value is None:
@@ -135,9 +150,11 @@ class Selector(Event):
     def _names_what_it_selects(self) -> Self:
         if (self.kind is SelectorKind.TENANT) == (self.subject is not None):
             raise ValueError("every kind but tenant needs subject, and tenant takes none")
-        field = {SelectorKind.MEMORY: "id", SelectorKind.SUBJECT: "subject", SelectorKind.TENANT: ""}.get(
-            self.kind, self.kind.value
-        )
+        field = {
+            SelectorKind.MEMORY: "id",
+            SelectorKind.SUBJECT: "subject",
+            SelectorKind.TENANT: "",
+        }.get(self.kind, self.kind.value)
         if self.kind is SelectorKind.TIME:
             if self.since is None and self.until is None:
                 raise ValueError("time needs since or until")
@@ -245,7 +262,7 @@ class Receipt(Event):
     """A DSSE envelope, ``org.obelus.receipt.v1`` on ``memory.receipts``; the key is the erasure id."""
 
     payload: str
-    payloadType: Literal["application/vnd.in-toto+json"]  # noqa: N815 - DSSE's own name
+    payloadType: Literal["application/vnd.in-toto+json"]
     signatures: tuple[dict[str, str], ...]
 
 
@@ -262,4 +279,3 @@ EVENT_TYPES: dict[str, type[Event]] = {
     "org.obelus.receipt.v1": Receipt,
 }
 """Every event type and its model; the version is the type's suffix."""
-

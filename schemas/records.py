@@ -5,7 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from schemas.words import Action, MemoryType, Origin, Outcome, Polarity, Role, Sensitivity, SourceType, Visibility
+from schemas.words import (
+    Action,
+    MemoryType,
+    Origin,
+    Outcome,
+    Polarity,
+    Role,
+    Sensitivity,
+    SourceType,
+    Visibility,
+)
 
 GLOBAL_SCOPE = "global"
 

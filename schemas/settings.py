@@ -33,9 +33,7 @@ class Settings(BaseSettings):
     named lie in the home: the root key beside the vault's folder, never in it.
     """
 
-    model_config = SettingsConfigDict(
-        env_prefix="OBELUS_", env_ignore_empty=True, extra="ignore", frozen=True
-    )
+    model_config = SettingsConfigDict(env_prefix="OBELUS_", env_ignore_empty=True, extra="ignore", frozen=True)
 
     home: Path = Path(".obelus")
     kafka: str = ""
@@ -103,9 +101,7 @@ class Settings(BaseSettings):
         absent = [name for name in names if not getattr(self, name)]
         if absent:
             wanted = ", ".join(f"OBELUS_{name.upper()}" for name in absent)
-            raise ConfigurationError(
-                f"no stack runs in {self.home}: start one with `obelus up`, or set {wanted}"
-            )
+            raise ConfigurationError(f"no stack runs in {self.home}: start one with `obelus up`, or set {wanted}")
 
     @property
     def run_file(self) -> Path:

@@ -31,7 +31,11 @@ class Topic:
     @property
     def config(self) -> dict[str, str]:
         """The topic's settings as Kafka spells them."""
-        settings = {"cleanup.policy": "delete", "retention.ms": str(self.retention_ms), "segment.ms": str(DAY_MS)}
+        settings = {
+            "cleanup.policy": "delete",
+            "retention.ms": str(self.retention_ms),
+            "segment.ms": str(DAY_MS),
+        }
         if self.inbound:
             settings["message.timestamp.type"] = "LogAppendTime"
         if self.name == TURNS:
