@@ -1,0 +1,1 @@
+"""The read side: search, ranking, context pack, HTTP API. The index proposes, PostgreSQL decides."""
