@@ -1,0 +1,92 @@
+"""The one screening function: text in, text with every secret span replaced by its type out.
+
+Nearly all turns hold nothing, so a prefilter of substring searches decides first whether any detector
+runs at all. It may say yes too often, never no where a detector would have found something.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from policy.screening import numbers, passwords, tokens
+from policy.screening.found import PLACEHOLDER, Found
+
+# Full-width ASCII to ASCII, one to one, so that offsets stay true.
+_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {0x3000: 0x20}
+_WIDE = re.compile(r"[\uff01-\uff5e]")
+# Seven digits, however spaced: no card, account or identity number is shorter.
+_DIGITS = re.compile(r"\d(?:[ .\-]?\d){6}")
+_LONG = re.compile(r"[!-~]{20}")
+_LONG_WORD = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A span of the original text that was replaced; ``kind`` is a fixed word and no content."""
+
+    kind: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Screened:
+    """Text that may be stored, and what was taken out of it."""
+
+    text: str
+    hits: tuple[Hit, ...] = ()
+
+
+def screen(text: str) -> Screened:
+    """Replace every span that is a secret, a payment or an identity number by its type, as in ``[secret:api_key]``."""
+    plain = _plain(text)
+    lowered = plain.lower()
+    found: list[Found] = []
+    if any(map(lowered.__contains__, tokens.HINTS)) or _has_long_word(plain):
+        found += tokens.find(plain)
+    if any(map(lowered.__contains__, passwords.HINTS)):
+        found += passwords.find(plain)
+    if _DIGITS.search(plain) or any(map(lowered.__contains__, numbers.HINTS)):
+        found += numbers.find(plain)
+    return _replace(text, found) if found else Screened(text)
+
+
+def _plain(text: str) -> str:
+    """Return ``text`` as the detectors read it, every character at its own offset."""
+    if "[" in text:
+        # What an earlier screening left is no finding; blanks are wider than any gap a pattern allows.
+        text = PLACEHOLDER.sub(_blank, text)
+    if text.isascii() or not _WIDE.search(text):
+        return text
+    return text.translate(_WIDTH)
+
+
+def _blank(match: re.Match[str]) -> str:
+    return " " * len(match[0])
+
+
+def _has_long_word(text: str) -> bool:
+    """True where a run is long enough for a token; Chinese prose has no spaces, so its runs are looked at."""
+    return max(map(len, text.split()), default=0) >= _LONG_WORD and _LONG.search(text) is not None
+
+
+def _replace(text: str, found: Iterable[Found]) -> Screened:
+    parts: list[str] = []
+    hits: list[Hit] = []
+    done = 0
+    # Of overlapping spans the earliest wins, and of two that begin alike the longer one.
+    for span in sorted(found, key=lambda item: (item.start, -item.end)):
+        if span.end <= done:
+            continue
+        if span.start < done:
+            # Overlap: what sticks out belongs to the same secret and goes with it.
+            hits[-1] = Hit(hits[-1].kind, hits[-1].start, span.end)
+            done = span.end
+            continue
+        parts += (text[done : span.start], f"[{span.kind}]")
+        hits.append(Hit(span.kind, span.start, span.end))
+        done = span.end
+    parts.append(text[done:])
+    return Screened("".join(parts), tuple(hits))
