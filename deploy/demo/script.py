@@ -89,7 +89,7 @@ def _remember(demo: Demo) -> None:
     demo.run("decisions", "--tenant", TENANT)
     demo.say(
         "Memories",
-        "Look for: the pause hid two sentences of noor; the pasted mail and the key are nowhere; the dog is there once.",
+        "The pause hid two sentences of noor; the pasted mail and the key are nowhere; the dog is there once.",
     )
     for subject in (FORGOTTEN, *OTHERS):
         demo.run("memories", *_of(subject))
