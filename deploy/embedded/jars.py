@@ -74,9 +74,7 @@ def _fetch(folder: Path, progress: Callable[[str], None]) -> None:
         raise OSError(f"Kafka's jars could not be fetched: {words}")
 
 
-def _show(
-    child: subprocess.Popen[bytes], folder: Path, progress: Callable[[str], None]
-) -> None:
+def _show(child: subprocess.Popen[bytes], folder: Path, progress: Callable[[str], None]) -> None:
     progress(f"kafka: downloading Apache Kafka {KAFKA} (45 MB, once)")
     while child.poll() is None:
         time.sleep(1.0)
@@ -92,9 +90,7 @@ def fetch(folder: Path) -> None:
 
     # A repository of our own: what else a user keeps in theirs is not touched.
     context = MavenContext(repo_cache=folder / "repository")
-    builder = EnvironmentBuilder(
-        context=context, cache_dir=folder / "environment", link_strategy=LinkStrategy.AUTO
-    )
+    builder = EnvironmentBuilder(context=context, cache_dir=folder / "environment", link_strategy=LinkStrategy.AUTO)
     environment = builder.from_endpoint(endpoint=ENDPOINT)
     names = [str(Path(jar).resolve().relative_to(folder)) for jar in environment.all_jars]
     unfinished = folder / "jars.new"

@@ -1,0 +1,50 @@
+"""Fixtures for everybody.
+
+`stack`: the embedded parts, one set a session. `settings`: a database, Redis number, vault and
+keys of its own for each test module, migrated. `topics`: every topic deleted and made anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from schemas.settings import Settings
+from tests import stack as embedded
+
+
+@pytest.fixture(scope="session")
+def stack() -> Iterator[embedded.Stack]:
+    with embedded.short_home() as home, embedded.running(home) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def migrated(stack: embedded.Stack) -> str:
+    """The name of a migrated database that others are copied from."""
+    from stores.migrate import migrate
+
+    template = stack.with_database()
+    migrate(template.database)
+    return template.database.rpartition("/")[2]
+
+
+@pytest.fixture(scope="module")
+def settings(stack: embedded.Stack, migrated: str) -> Settings:
+    return stack.fresh(template=migrated)
+
+
+@pytest.fixture
+def fresh_settings(stack: embedded.Stack, migrated: str) -> Settings:
+    """As `settings`, for one test alone."""
+    return stack.fresh(template=migrated)
+
+
+@pytest.fixture
+def topics(stack: embedded.Stack) -> None:
+    """Every topic of ours, empty."""
+    from streams.topics import apply
+
+    embedded.delete_topics(stack.settings)
+    apply(stack.settings)
