@@ -25,7 +25,7 @@ CREATE TABLE erasures (
     blocked_at timestamptz,
     verified_at timestamptz,
     finished_at timestamptz,
-    next_at timestamptz NOT NULL DEFAULT now(),
+    next_at timestamptz DEFAULT now(),
     attempts integer NOT NULL DEFAULT 0,
     lease_owner text,
     lease_until timestamptz,
@@ -34,7 +34,7 @@ CREATE TABLE erasures (
     pos bigint NOT NULL,
     accepted_at timestamptz NOT NULL DEFAULT now()
 );
-CREATE INDEX erasures_due ON erasures (next_at) WHERE state NOT IN ('final', 'cancelled');
+CREATE INDEX erasures_due ON erasures (next_at) WHERE next_at IS NOT NULL;
 CREATE INDEX erasures_subject ON erasures (subject);
 
 -- One row an entry of the data map. before is counted after Block, when nothing can be added.
