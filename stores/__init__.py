@@ -1,0 +1,1 @@
+"""The only code that talks to PostgreSQL, Qdrant, Redis, the vault and embedding models."""
