@@ -6,8 +6,10 @@ It shares no file, log or backup with any other store. Keys are wrapped by the r
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -114,6 +116,16 @@ class Vault(Ledger):
     def destroy_keys(self, handles: Iterable[bytes]) -> int:
         """Destroy data keys: their bytes are overwritten in the file. Return how many there were."""
         return self._file.delete_in("DELETE FROM keys WHERE handle IN ({})", handles)
+
+    def key_bytes(self, handle: bytes) -> int:
+        """Count what is left of a handle's key in the files' bytes, freed pages included."""
+        # SQLite's record of a row of `keys`: types of handle and wrapped key, of the time, then the handle.
+        cell = re.compile(b"\x2c\x81\x04." + re.escape(handle), re.DOTALL)
+        found = 0
+        for path in self._file.paths():
+            with suppress(FileNotFoundError):
+                found += len(cell.findall(path.read_bytes()))
+        return found
 
     def handles(self, older_than: float = 0) -> Iterator[bytes]:
         """Give every handle whose key is at least ``older_than`` seconds old, paged, in order."""

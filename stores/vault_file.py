@@ -47,6 +47,10 @@ class VaultFile:
         _make(path)
         self._connection()
 
+    def paths(self) -> list[Path]:
+        """Return every file that may hold bytes of the vault."""
+        return [self._path, *self._path.parent.glob(self._path.name + "-*")]
+
     def close(self) -> None:
         """Close the connections of all threads."""
         with self._opening:
