@@ -1,0 +1,146 @@
+"""Where logs begin and end, how far consumers are, and what is left between.
+
+A consumer is as far as the lesser of two positions: the stored one (its rows are there) and the
+committed one (its messages are out). Positions are read before ends, so that no lag anywhere means
+that at one moment nothing was under way between the topics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+import psycopg
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicPartition
+from confluent_kafka.admin import (
+    AdminClient,
+    OffsetSpec,  # type: ignore[attr-defined]
+)
+
+from schemas.errors import PartUnavailable
+from streams.client import unavailable
+from streams.topics import SUBSCRIPTIONS, topic_ids
+
+_STORED = """
+SELECT p.consumer, l.topic, p.part, p.next
+FROM positions p JOIN logs l ON l.no = p.log
+WHERE l.topic_id = ANY(%s)
+"""
+
+
+class LogEnd(NamedTuple):
+    """One partition: the log's id, its first offset still there, the offset after its last."""
+
+    topic: str
+    topic_id: str
+    part: int
+    low: int
+    high: int
+
+
+Place = tuple[str, int]
+"""Topic and partition."""
+
+
+def group_id(consumer: str) -> str:
+    """Name the Kafka group of a consumer."""
+    return f"obelus-{consumer}"
+
+
+def log_ends(admin: AdminClient, topics: Iterable[str], timeout: float = 2.0) -> list[LogEnd]:
+    """Read the watermarks of every partition of these topics, in (topic, partition) order.
+
+    Open transactions count: ``high`` is the end for writers, not for readers of committed records.
+
+    Args:
+        admin: an admin client.
+        topics: names; one that does not exist is left out.
+        timeout: seconds for each of three requests.
+
+    Raises:
+        PartUnavailable: no answer in time.
+    """
+    ids = topic_ids(admin, topics)
+    try:
+        known = admin.list_topics(timeout=timeout).topics
+        places = [(name, part) for name in ids for part in known[name].partitions]
+        low = _list(admin, places, OffsetSpec.earliest(), timeout)  # type: ignore[no-untyped-call]
+        high = _list(admin, places, OffsetSpec.latest(), timeout)  # type: ignore[no-untyped-call]
+    except KafkaException as error:
+        raise unavailable(error) from error
+    except KeyError:
+        raise PartUnavailable("kafka: a topic has just gone or come") from None
+    ends = [LogEnd(name, ids[name], part, low[name, part], high[name, part]) for name, part in places]
+    return sorted(ends)
+
+
+def _list(admin: AdminClient, places: list[Place], spec: OffsetSpec, timeout: float) -> dict[Place, int]:
+    if not places:
+        return {}
+    asked = {TopicPartition(name, part): spec for name, part in places}
+    futures = admin.list_offsets(asked, request_timeout=timeout)
+    return {(at.topic, at.partition): f.result(timeout).offset for at, f in futures.items()}
+
+
+def group_positions(admin: AdminClient, group: str, timeout: float = 5.0) -> dict[Place, int]:
+    """Read the offsets that a group has committed; a partition without one is absent.
+
+    Raises:
+        PartUnavailable: no answer in time.
+    """
+    try:
+        futures = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)], request_timeout=timeout)
+        found = futures[group].result(timeout).topic_partitions
+    except KafkaException as error:
+        raise unavailable(error) from error
+    return {(at.topic, at.partition): at.offset for at in found or () if at.offset >= 0}
+
+
+def stored_positions(connection: psycopg.Connection, ends: Iterable[LogEnd]) -> dict[str, dict[Place, int]]:
+    """Read the positions in PostgreSQL, by consumer, of the logs that exist now."""
+    ids = sorted({end.topic_id for end in ends})
+    found: dict[str, dict[Place, int]] = {}
+    for consumer, topic, part, following in connection.execute(_STORED, (ids,)):
+        found.setdefault(consumer, {})[topic, part] = following
+    return found
+
+
+def lag(
+    admin: AdminClient,
+    connection: psycopg.Connection,
+    subscriptions: Mapping[str, Iterable[str]] = SUBSCRIPTIONS,
+) -> dict[str, dict[str, int]]:
+    """Count, by consumer and topic, the offsets not yet both stored and published.
+
+    Args:
+        admin: an admin client.
+        connection: to the truth; only read.
+        subscriptions: consumers and their topics.
+
+    Raises:
+        PartUnavailable: the broker does not answer.
+    """
+    topics = sorted({topic for names in subscriptions.values() for topic in names})
+    known = log_ends(admin, topics)
+    stored = stored_positions(connection, known)
+    committed = {name: group_positions(admin, group_id(name)) for name in subscriptions}
+    ends = log_ends(admin, topics)
+    return {
+        name: behind(ends, set(wanted), stored.get(name, {}), committed[name]) for name, wanted in subscriptions.items()
+    }
+
+
+def behind(
+    ends: Iterable[LogEnd],
+    topics: set[str],
+    stored: Mapping[Place, int],
+    committed: Mapping[Place, int],
+) -> dict[str, int]:
+    """Add up, by topic, what lies between a consumer's position and the ends."""
+    left = dict.fromkeys(topics, 0)
+    for end in ends:
+        if end.topic in topics:
+            place = (end.topic, end.part)
+            reached = min(stored.get(place, end.low), committed.get(place, end.low))
+            left[end.topic] += max(0, end.high - max(reached, end.low))
+    return left

@@ -1,0 +1,132 @@
+"""The declared topics, applied to a broker; what differs there is said, not changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from confluent_kafka import KafkaError, KafkaException, TopicCollection
+from confluent_kafka.admin import (
+    AdminClient,
+    ConfigResource,  # type: ignore[attr-defined]
+    NewTopic,  # type: ignore[attr-defined]
+    ResourceType,  # type: ignore[attr-defined]
+)
+
+from schemas.errors import PartUnavailable
+from schemas.settings import Settings
+from schemas.topics import (
+    ACKS,
+    CANDIDATES,
+    CHANGES,
+    DECISIONS,
+    DELETIONS,
+    DERIVATIONS,
+    TOPICS,
+    TURNS,
+    Topic,
+)
+from streams.client import common, detail, unavailable
+
+SUBSCRIPTIONS: dict[str, tuple[str, ...]] = {
+    "extractor": (TURNS,),
+    "gate": (CANDIDATES,),
+    "resolver": (DECISIONS,),
+    "indexer": (CHANGES,),
+    "purger": (DELETIONS, DERIVATIONS, ACKS),
+}
+"""Who reads what, for everybody who asks about lag without importing the consumers."""
+
+_TIMEOUT = 15.0
+
+
+def admin_client(settings: Settings) -> AdminClient:
+    """Make an admin client."""
+    return AdminClient(common(settings, "admin"))
+
+
+def apply(settings: Settings, admin: AdminClient | None = None) -> list[str]:
+    """Create what is missing and report what differs; safe to repeat.
+
+    Returns:
+        One line for each topic created (``created NAME``) and each difference (``drift NAME …``).
+
+    Raises:
+        PartUnavailable: the broker cannot be reached or refuses a topic.
+    """
+    admin = admin or admin_client(settings)
+    try:
+        made = [f"created {name}" for name in _create(admin, TOPICS)]
+        return made + list(_drift(admin, TOPICS))
+    except KafkaException as error:
+        raise unavailable(error) from error
+
+
+def _create(admin: AdminClient, topics: Iterable[Topic]) -> Iterator[str]:
+    wanted = [
+        # -1: the broker's own default for copies, one on the embedded stack.
+        NewTopic(topic.name, topic.partitions, replication_factor=-1, config=topic.config)
+        for topic in topics
+    ]
+    for name, future in admin.create_topics(wanted, operation_timeout=_TIMEOUT).items():
+        try:
+            future.result()
+            yield name
+        except KafkaException as error:
+            if detail(error).code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                raise
+
+
+def _drift(admin: AdminClient, topics: Iterable[Topic]) -> Iterator[str]:
+    declared = {topic.name: topic for topic in topics}
+    resources = [ConfigResource(ResourceType.TOPIC, name) for name in declared]
+    partitions = admin.list_topics(timeout=_TIMEOUT).topics
+    for resource, future in admin.describe_configs(resources).items():
+        topic, found = declared[resource.name], future.result()
+        have = len(partitions[topic.name].partitions) if topic.name in partitions else 0
+        if have != topic.partitions:
+            yield f"drift {topic.name} partitions: declared {topic.partitions}, found {have}"
+        for key, value in topic.config.items():
+            if found[key].value != value:
+                yield f"drift {topic.name} {key}: declared {value}, found {found[key].value}"
+
+
+def topic_ids(admin: AdminClient, names: Iterable[str] | None = None) -> dict[str, str]:
+    """Give Kafka's own id of each named topic (all of ours by default) that exists.
+
+    Raises:
+        PartUnavailable: the broker cannot be reached.
+    """
+    wanted = list(names) if names is not None else [topic.name for topic in TOPICS]
+    found = {}
+    try:
+        futures = admin.describe_topics(TopicCollection(wanted), request_timeout=_TIMEOUT)
+        for name, future in futures.items():
+            identity = _one_id(future)
+            if identity is not None:
+                found[name] = identity
+    except KafkaException as error:
+        raise unavailable(error) from error
+    return found
+
+
+def _one_id(future: object) -> str | None:
+    try:
+        return str(future.result().topic_id)  # type: ignore[attr-defined]
+    except KafkaException as error:
+        if detail(error).code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+            return None
+        raise
+
+
+def require_ids(admin: AdminClient, names: Iterable[str]) -> dict[str, str]:
+    """Give the ids of topics that must exist.
+
+    Raises:
+        PartUnavailable: one is missing (yet), or the broker cannot be reached.
+    """
+    wanted = list(names)
+    found = topic_ids(admin, wanted)
+    absent = sorted(set(wanted) - set(found))
+    if absent:
+        raise PartUnavailable(f"no topic {', '.join(absent)}: run `obelus topics apply`")
+    return found
