@@ -14,7 +14,7 @@ import psycopg
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicPartition
 from confluent_kafka.admin import (
     AdminClient,
-    OffsetSpec,  # type: ignore[attr-defined]
+    OffsetSpec,
 )
 
 from schemas.errors import PartUnavailable

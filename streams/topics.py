@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import (
     AdminClient,
-    ConfigResource,  # type: ignore[attr-defined]
-    NewTopic,  # type: ignore[attr-defined]
-    ResourceType,  # type: ignore[attr-defined]
+    ConfigResource,
+    NewTopic,
+    ResourceType,
 )
 
 from schemas.errors import PartUnavailable
@@ -111,7 +111,7 @@ def topic_ids(admin: AdminClient, names: Iterable[str] | None = None) -> dict[st
 
 def _one_id(future: object) -> str | None:
     try:
-        return str(future.result().topic_id)  # type: ignore[attr-defined]
+        return str(future.result().topic_id)
     except KafkaException as error:
         if detail(error).code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
             return None
