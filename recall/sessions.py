@@ -1,0 +1,42 @@
+"""The session window as its own channel of a recall (S2): what was said last in this conversation."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+from redis import Redis
+
+from recall.pack import tokens
+from schemas.errors import TransientError
+from stores.sealing import SubjectKeys
+from stores.windows import WindowStore
+
+log = logging.getLogger(__name__)
+
+TOKEN_BUDGET = 3_000
+
+
+class Windows:
+    """Reads what the sessions app keeps; a lost window costs context, never an error."""
+
+    def __init__(self, client: Redis) -> None:
+        """Take a client with short time-outs."""
+        self._store = WindowStore(client)
+
+    def read(self, keys: SubjectKeys, epoch: int, conversation: str) -> Sequence[dict[str, Any]]:
+        """The last turns of a conversation within the token budget, oldest first; empty where there is no window."""
+        try:
+            window = self._store.read(keys, epoch, keys.id("conversation", conversation)) or ()
+        except TransientError as error:
+            log.warning("recall without the session window: %s", type(error).__name__)
+            return ()
+        kept: list[dict[str, Any]] = []
+        left = TOKEN_BUDGET
+        for turn in reversed(window):
+            left -= tokens(turn.text)
+            if left < 0:
+                break
+            kept.append({"role": turn.role, "text": turn.text, "at": turn.at})
+        return kept[::-1]

@@ -1,0 +1,163 @@
+"""PostgreSQL's word on each recall: who is asked about, what of the index's proposals holds, and the trace."""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import orjson
+
+from recall.model import Drop, Hit, Known
+from schemas.records import Content
+from schemas.words import Consent, MemoryStatus, MemoryType, Polarity, Sensitivity, SourceType
+from stores.database import Connection
+from stores.sealing import ID_BYTES, SubjectKeys, lock_of
+from stores.sql import load
+
+SQL = load("recall", "queries.sql")
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """The subject of a recall as its row stands: its life now, and whether it may be read."""
+
+    ref: bytes
+    handle: bytes
+    epoch: int
+    readable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """What PostgreSQL says of the proposals: opened memories, conflict sets, and what it refused."""
+
+    known: tuple[Known, ...]
+    conflicted: tuple[tuple[Known, ...], ...]
+    drops: tuple[Drop, ...]
+
+
+def person(connection: Connection, ref: bytes, conversation: bytes | None = None) -> Person | None:
+    """Read a subject's row; None where there is nobody of that ref or it was blocked and has not come back."""
+    row = connection.execute(SQL.subject, {"ref": ref, "conversation": conversation}).fetchone()
+    if row is None or row[0] is None:
+        return None
+    handle, epoch, *consents = row
+    return Person(ref, handle, epoch, Consent.PAUSED not in consents)
+
+
+def verify(
+    connection: Connection,
+    who: Person,
+    keys: SubjectKeys,
+    hits: Sequence[Hit],
+    clearance: Iterable[Sensitivity],
+) -> Truth:
+    """Ask PostgreSQL about every hit in one query, and open what it vouches for."""
+    similarity = {hit.memory: hit.similarity for hit in hits}
+    rows = connection.execute(
+        SQL.truth,
+        {
+            "ids": list(similarity),
+            "ref": who.ref,
+            "handle": who.handle,
+            "epoch": who.epoch,
+            "clearance": [word.value for word in clearance],
+        },
+    ).fetchall()
+    known: list[Known] = []
+    drops: list[Drop] = []
+    sets: defaultdict[bytes, list[Known]] = defaultdict(list)
+    for row in rows:
+        memory_id, status, identity, refused = row[0], row[12], row[13], row[14]
+        if refused is not None:
+            drops.append(Drop(memory_id.hex(), refused))
+        elif status == MemoryStatus.CONFLICTED:
+            sets[identity].append(opened(keys, row[:12], row[15], 0.0))
+        else:
+            known.append(opened(keys, row[:12], row[15], similarity[memory_id]))
+    seen = {row[0] for row in rows}
+    drops += [Drop(memory.hex(), "unknown") for memory in similarity if memory not in seen]
+    return Truth(tuple(known), tuple(tuple(group) for group in sets.values()), tuple(drops))
+
+
+def opened(keys: SubjectKeys, columns: Sequence[Any], body: bytes, similarity: float) -> Known:
+    """Open a row of ``memories``: its first twelve selected columns and its sealed body."""
+    memory, version, kind, polarity, source, sensitivity, confidence, importance, explicit, *times = columns
+    document = orjson.loads(keys.open(memory, body))
+    return Known(
+        memory.hex(),
+        version,
+        MemoryType(kind),
+        Polarity(polarity),
+        SourceType(source),
+        Sensitivity(sensitivity),
+        confidence,
+        importance,
+        explicit,
+        *times,
+        content_of(document),
+        intervals_of(document),
+        similarity,
+    )
+
+
+def content_of(document: Mapping[str, Any]) -> Content:
+    """The content in a sealed body."""
+    return Content(
+        namespace=document["namespace"],
+        key=document["key"],
+        value=document["value"],
+        quote=document.get("quote") or "",
+        conditions=tuple(document.get("conditions") or ()),
+        scope=document.get("scope") or "global",
+    )
+
+
+def intervals_of(document: Mapping[str, Any]) -> tuple[tuple[datetime | None, datetime | None], ...]:
+    """The intervals in which a fact holds (C13)."""
+    return tuple((_time(start), _time(stop)) for start, stop in document.get("intervals") or ())
+
+
+def _time(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text)
+
+
+
+def write_trace(
+    connection: Connection,
+    who: Person,
+    keys: SubjectKeys,
+    *,
+    ids: Sequence[bytes],
+    policy: str,
+    index: str,
+    degraded: bool,
+    body: bytes,
+) -> tuple[str | None, list[tuple[Any, ...]]]:
+    """Store the trace under the subject's lock and fetch the sources of what is shown, in one round trip.
+
+    Returns:
+        The trace's id, None where the subject was blocked meanwhile, and rows (memory, candidate, at, body).
+    """
+    trace = os.urandom(ID_BYTES)
+    values = {
+        "id": trace,
+        "ref": who.ref,
+        "handle": who.handle,
+        "epoch": who.epoch,
+        "policy": policy,
+        "index": index,
+        "degraded": degraded,
+        "memories": list(ids),
+        "body": keys.seal(trace, body),
+    }
+    with connection.pipeline(), connection.transaction():
+        connection.execute(SQL.lock, {"lock": lock_of(who.ref)})
+        stored = connection.execute(SQL.trace, values)
+        sources = connection.execute(SQL.sources, {"handle": who.handle, "ids": list(ids)})
+        rows = sources.fetchall()
+    return (trace.hex() if stored.rowcount else None), rows

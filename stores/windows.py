@@ -1,0 +1,154 @@
+"""Session windows in Redis: the last turns of a conversation, sealed under the subject's key, with their positions.
+
+A window may be lost or late, so it is only ever merged: a turn has one id and one place in the log, and the last ten
+by place are the window, in whatever order and however often they arrive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any, Final, cast
+
+import orjson
+from redis import Redis
+from redis.exceptions import RedisError
+
+from schemas.errors import KeyMissing, PartUnavailable
+from stores.cache import window_key
+from stores.sealing import SubjectKeys
+
+TURNS: Final = 10
+TTL_SECONDS: Final = 7 * 24 * 3600
+"""As long as the inbound log: what is older cannot be told from a new conversation."""
+_ATTEMPTS: Final = 5
+
+# Two owners of a partition can overlap for a moment; neither may overwrite what it has not merged.
+_COMPARE_AND_SET: Final = """
+local held = redis.call('GET', KEYS[1])
+if (held or '') ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[1], ARGV[2], 'EX', ARGV[3])
+return 1
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class WindowTurn:
+    """One screened turn of a window.
+
+    Attributes:
+        id: hex of the turn's keyed id.
+        revision: of its message; the highest counts.
+        role: who wrote it.
+        text: what was said, segments joined by newlines.
+        at: RFC 3339.
+        log: number of the log in table ``logs``.
+        part: partition.
+        pos: offset.
+    """
+
+    id: str
+    revision: int
+    role: str
+    text: str
+    at: str
+    log: int
+    part: int
+    pos: int
+
+    @property
+    def place(self) -> tuple[int, int, int]:
+        """What turns of one conversation are ordered by; a conversation has one partition unless its count changed."""
+        return self.log, self.pos, self.part
+
+
+Window = tuple[WindowTurn, ...]
+
+
+def merged(*parts: Iterable[WindowTurn], most: int = TURNS) -> Window:
+    """The last turns of all parts together, oldest first; of one message the highest revision, in its first place."""
+    newest: dict[str, WindowTurn] = {}
+    places: dict[str, tuple[int, int, int]] = {}
+    for part in parts:
+        for turn in part:
+            known = newest.get(turn.id)
+            if known is None or (turn.revision, turn.place) > (known.revision, known.place):
+                newest[turn.id] = turn
+            places[turn.id] = min(places.get(turn.id, turn.place), turn.place)
+    ordered = sorted(newest.values(), key=lambda turn: places[turn.id])
+    return tuple(ordered[-most:])
+
+
+class WindowStore:
+    """Reads and merges windows; conversations are named by their keyed hash (16 bytes)."""
+
+    def __init__(self, client: Redis) -> None:
+        """Take a client whose answers are bytes."""
+        self._client = client
+        self._swap = client.register_script(_COMPARE_AND_SET)
+
+    def read(self, keys: SubjectKeys, epoch: int, conversation: bytes) -> Window | None:
+        """A window, None where there is none or it does not open.
+
+        Raises:
+            PartUnavailable: Redis does not answer.
+        """
+        return _opened(keys, conversation, self._get(window_key(keys.handle, epoch, conversation)))
+
+    def merge(self, keys: SubjectKeys, epoch: int, conversation: bytes, *parts: Iterable[WindowTurn]) -> Window:
+        """Merge turns into a window and keep it for another week.
+
+        Raises:
+            PartUnavailable: Redis does not answer, or others kept writing this window.
+        """
+        key = window_key(keys.handle, epoch, conversation)
+        for _ in range(_ATTEMPTS):
+            held = self._get(key)
+            known = _opened(keys, conversation, held) or ()
+            window = merged(known, *parts)
+            if held and window == known:
+                return window
+            if self._set(key, held, keys.seal(conversation, _plain(window))):
+                return window
+        raise PartUnavailable("Redis: a session window is contended")
+
+    def drop(self, keys: Iterable[str]) -> None:
+        """Delete windows by their Redis keys.
+
+        Raises:
+            PartUnavailable: Redis does not answer.
+        """
+        names = list(keys)
+        if not names:
+            return
+        try:
+            self._client.delete(*names)
+        except RedisError as error:
+            raise PartUnavailable(f"Redis: {type(error).__name__}") from None
+
+    def _get(self, key: str) -> bytes:
+        try:
+            return cast("bytes | None", self._client.get(key)) or b""
+        except RedisError as error:
+            raise PartUnavailable(f"Redis: {type(error).__name__}") from None
+
+    def _set(self, key: str, held: bytes, sealed: bytes) -> bool:
+        try:
+            return bool(self._swap(keys=[key], args=[held, sealed, TTL_SECONDS]))
+        except RedisError as error:
+            raise PartUnavailable(f"Redis: {type(error).__name__}") from None
+
+
+def _plain(window: Window) -> bytes:
+    return orjson.dumps([asdict(turn) for turn in window])
+
+
+def _opened(keys: SubjectKeys, conversation: bytes, sealed: bytes) -> Window | None:
+    if not sealed:
+        return None
+    try:
+        rows: list[dict[str, Any]] = orjson.loads(keys.open(conversation, sealed))
+        return tuple(WindowTurn(**row) for row in rows)
+    except (KeyMissing, TypeError, ValueError):
+        # Damaged, or of another version: the event log has the turns.
+        return None
