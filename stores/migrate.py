@@ -48,7 +48,8 @@ def _apply(dsn: str) -> list[str]:
         steps = read_migrations(str(folder))
         backend = get_backend(_address(dsn))
         try:
-            _refuse_newer(backend, {step.id for step in steps})
+            backend.ensure_internal_schema_updated()
+        _refuse_newer(backend, {step.id for step in steps})
             wanted = backend.to_apply(steps)
             backend.apply_migrations(wanted)
             return [step.id for step in wanted]
