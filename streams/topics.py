@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from concurrent.futures import Future
+from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import (
@@ -109,7 +111,7 @@ def topic_ids(admin: AdminClient, names: Iterable[str] | None = None) -> dict[st
     return found
 
 
-def _one_id(future: object) -> str | None:
+def _one_id(future: Future[Any]) -> str | None:
     try:
         return str(future.result().topic_id)
     except KafkaException as error:
