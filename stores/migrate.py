@@ -49,7 +49,7 @@ def _apply(dsn: str) -> list[str]:
         backend = get_backend(_address(dsn))
         try:
             backend.ensure_internal_schema_updated()
-        _refuse_newer(backend, {step.id for step in steps})
+            _refuse_newer(backend, {step.id for step in steps})
             wanted = backend.to_apply(steps)
             backend.apply_migrations(wanted)
             return [step.id for step in wanted]
