@@ -1,0 +1,108 @@
+"""Pure: what was observed becomes lines, and lines become the state of an erasure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from schemas import datamap
+from schemas.datamap import Store
+from schemas.eraser import Eraser, Line, Observation
+from schemas.words import ErasureState, LineStatus, Property
+
+ONLINE = frozenset({Store.POSTGRES, Store.QDRANT, Store.REDIS, Store.VAULT})
+"""Stores that answer readers; `verified` means that these are empty."""
+
+KEY_ENTRY = "vault.keys"
+_BY_KEY = frozenset({Property.SHREDDED, Property.SPOILED})
+_EMPTY = frozenset({LineStatus.ERASED, LineStatus.NOTHING_FOUND})
+
+
+def made(
+    eraser: Eraser,
+    observation: Observation,
+    before: int,
+    at: datetime,
+) -> Line:
+    """Make the line of one entry from what its store answered after Block."""
+    entry = datamap.BY_NAME[observation.entry]
+    status = observation.status or _status(observation.remaining, before)
+    proven = set(observation.proven)
+    if entry.store in ONLINE or entry.store is Store.INBOUND_LOGS:
+        proven.add(Property.FENCED)
+    return Line(
+        entry=entry.name,
+        store=entry.store.value,
+        status=status,
+        proven=tuple(sorted(proven)),
+        target=tuple(sorted(entry.target | observation.targets)),
+        method=observation.method,
+        before=before,
+        after=observation.remaining,
+        observed_at=at,
+        eraser=eraser.name,
+        version=eraser.version,
+        expires_at=observation.expires_at,
+        reason=observation.reason or ("left_over" if status is LineStatus.OPEN else None),
+    )
+
+
+def still_open(eraser: Eraser, before: Mapping[str, int], reason: str) -> list[Line]:
+    """Make the lines of an eraser that could not do its work; ``reason`` is one fixed word."""
+    return [
+        Line(
+            entry=entry.name,
+            store=entry.store.value,
+            status=LineStatus.OPEN,
+            proven=(),
+            target=tuple(sorted(entry.target)),
+            method="",
+            before=before.get(entry.name, 0),
+            after=None,
+            observed_at=None,
+            eraser=eraser.name,
+            version=eraser.version,
+            reason=reason,
+        )
+        for entry in datamap.of(eraser.name)
+    ]
+
+
+def with_key_gone(lines: Iterable[Line]) -> list[Line]:
+    """Add what the end of the key proves, where the vault's own line shows that it is gone."""
+    lines = list(lines)
+    gone = any(
+        line.entry == KEY_ENTRY and line.status in _EMPTY and Property.ABSENT in line.proven
+        for line in lines
+    )
+    return [_keyed(line) if gone else line for line in lines]
+
+
+def _keyed(line: Line) -> Line:
+    if line.status not in _EMPTY:
+        return line
+    return replace(line, proven=tuple(sorted({*line.proven, *(_BY_KEY & set(line.target))})))
+
+
+def state_of(lines: Sequence[Line]) -> ErasureState:
+    """Partial while an online store is not empty, final once every line is final or dated."""
+    online = [line for line in lines if Store(line.store) in ONLINE]
+    if any(line.status not in _EMPTY for line in online):
+        return ErasureState.PARTIAL
+    return ErasureState.FINAL if all(map(finished, lines)) else ErasureState.VERIFIED
+
+
+def finished(line: Line) -> bool:
+    """True where nothing more is waited for: final, or gone by a date that is known."""
+    if line.status is LineStatus.OPEN:
+        return False
+    if line.status is LineStatus.EXPIRES:
+        return line.expires_at is not None
+    return line.status is not LineStatus.ERASED or set(line.target) <= set(line.proven)
+
+
+def _status(remaining: int, before: int) -> LineStatus:
+    if remaining:
+        return LineStatus.OPEN
+    return LineStatus.ERASED if before else LineStatus.NOTHING_FOUND

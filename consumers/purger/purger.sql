@@ -1,0 +1,125 @@
+-- name: known
+SELECT id, selector, state FROM erasures WHERE id = ANY(%s);
+
+-- name: insert_tenants
+INSERT INTO tenants (ref) SELECT DISTINCT unnest(%s::bytea[]) ON CONFLICT DO NOTHING;
+
+-- name: insert_subjects
+-- A subject nobody has heard of gets a row without handle or key: it can be fenced all the same.
+INSERT INTO subjects (ref, tenant, lock)
+SELECT DISTINCT * FROM unnest(%s::bytea[], %s::bytea[], %s::bigint[])
+ON CONFLICT DO NOTHING;
+
+-- name: insert_erasures
+INSERT INTO erasures (id, tenant, subject, lock, kind, selector, tag, requested_at, deadline,
+                      not_before, expected_digest, log, part, pos)
+SELECT * FROM unnest(%s::bytea[], %s::bytea[], %s::bytea[], %s::bigint[], %s::text[], %s::bytea[],
+                     %s::bytea[], %s::timestamptz[], %s::timestamptz[], %s::timestamptz[],
+                     %s::text[], %s::smallint[], %s::integer[], %s::bigint[])
+ON CONFLICT DO NOTHING;
+
+-- name: cancel
+UPDATE erasures SET state = 'cancelled', next_at = NULL, finished_at = now()
+WHERE id = ANY(%s) AND state = 'planned';
+
+-- name: lease
+-- Taken where free, lapsed, ours, or its holder's session is gone (a killed process leaves at once).
+UPDATE erasures AS e
+SET lease_owner = me.name, lease_until = now() + make_interval(secs => %(seconds)s)
+FROM (SELECT pid || '/' || backend_start AS name
+      FROM pg_stat_activity WHERE pid = pg_backend_pid()) AS me
+WHERE e.id = %(id)s
+  AND (e.lease_owner IS NULL OR e.lease_owner = me.name OR e.lease_until < now()
+       OR NOT EXISTS (SELECT 1 FROM pg_stat_activity AS a
+                      WHERE a.pid || '/' || a.backend_start = e.lease_owner))
+RETURNING me.name, e.id, e.tenant, e.subject, e.lock, e.kind, e.tag, e.state, e.handle, e.epoch,
+          e.fence, e.plan, e.plan_digest, e.requested_at, e.deadline, e.not_before, e.blocked_at,
+          e.attempts;
+
+-- name: release
+UPDATE erasures SET lease_owner = NULL, lease_until = NULL, attempts = %(attempts)s,
+       next_at = now() + make_interval(secs => %(seconds)s)
+WHERE id = %(id)s AND lease_owner = %(owner)s;
+
+-- name: due
+SELECT id FROM erasures
+WHERE next_at <= now() AND (lease_owner IS NULL OR lease_until < now()
+      OR NOT EXISTS (SELECT 1 FROM pg_stat_activity AS a
+                     WHERE a.pid || '/' || a.backend_start = lease_owner))
+ORDER BY next_at LIMIT %s;
+
+-- name: set_plan
+UPDATE erasures SET plan = %(plan)s, plan_digest = %(digest)s
+WHERE id = %(id)s AND lease_owner = %(owner)s;
+
+-- name: subject_now
+SELECT handle, epoch, fence FROM subjects WHERE ref = %s;
+
+-- name: unfinished_handle
+-- A second request meets a subject whose handle an earlier one has cleared but not yet emptied.
+SELECT handle, epoch FROM erasures
+WHERE subject = %s AND id <> %s AND handle IS NOT NULL
+  AND state IN ('blocked', 'erasing', 'partial', 'needs_human')
+ORDER BY blocked_at DESC LIMIT 1;
+
+-- name: block_subject
+UPDATE subjects
+SET epoch = epoch + 1, handle = NULL, body = NULL, fence = %(fence)s, generation = generation + 1,
+    fenced_at = GREATEST(fenced_at, %(at)s)
+WHERE ref = %(ref)s;
+
+-- name: block_erasure
+UPDATE erasures
+SET state = 'blocked', handle = %(handle)s, epoch = %(epoch)s, fence = %(fence)s, blocked_at = now()
+WHERE id = %(id)s AND lease_owner = %(owner)s AND state = 'planned';
+
+-- name: tell
+INSERT INTO outbox (consumer, topic, key, type, ce_id, body) VALUES ('purger', %s, %s, %s, %s, %s);
+
+-- name: set_state
+UPDATE erasures SET state = %(state)s WHERE id = %(id)s AND lease_owner = %(owner)s;
+
+-- name: set_before
+INSERT INTO erasure_lines (erasure, entry, before, eraser, version)
+SELECT %s, * FROM unnest(%s::text[], %s::bigint[], %s::text[], %s::text[])
+ON CONFLICT (erasure, entry) DO NOTHING;
+
+-- name: lines_before
+SELECT entry, before FROM erasure_lines WHERE erasure = %s;
+
+-- name: save_line
+UPDATE erasure_lines
+SET status = %(status)s, after = %(after)s, proven = %(proven)s, target = %(target)s,
+    method = %(method)s, expires_at = %(expires_at)s, reason = %(reason)s,
+    observed_at = %(observed_at)s, eraser = %(eraser)s, version = %(version)s
+WHERE erasure = %(erasure)s AND entry = %(entry)s;
+
+-- name: ensure_head
+INSERT INTO receipt_heads (tenant) VALUES (%s) ON CONFLICT DO NOTHING;
+
+-- name: lock_head
+SELECT seq, digest FROM receipt_heads WHERE tenant = %s FOR UPDATE;
+
+-- name: newest_receipt
+SELECT digest, evidence FROM receipts WHERE erasure = %s ORDER BY seq DESC LIMIT 1;
+
+-- name: insert_receipt
+INSERT INTO receipts (digest, erasure, tenant, seq, supersedes, envelope, evidence, issued_at)
+VALUES (%s, %s, %s, %s, %s, %s, %s, %s);
+
+-- name: set_head
+UPDATE receipt_heads SET seq = %s, digest = %s WHERE tenant = %s;
+
+-- name: finish
+UPDATE erasures
+SET state = %(state)s, verified_at = COALESCE(verified_at, %(at)s), attempts = 0,
+    finished_at = CASE WHEN %(state)s = 'final' THEN COALESCE(finished_at, %(at)s) END,
+    next_at = %(next_at)s, lease_owner = NULL, lease_until = NULL
+WHERE id = %(id)s AND lease_owner = %(owner)s;
+
+-- name: by_state
+SELECT state, count(*) FROM erasures GROUP BY state;
+
+-- name: oldest_open
+SELECT extract(epoch FROM now() - min(requested_at)) FROM erasures
+WHERE state NOT IN ('verified', 'final', 'cancelled');
