@@ -74,13 +74,32 @@ def connect(dsn: str, autocommit: bool = False, application: str = "obelus") -> 
         return psycopg.connect(dsn, autocommit=autocommit, **_arguments(application))
 
 
-def pool(dsn: str, *, smallest: int = 1, largest: int = 8, application: str = "obelus") -> ConnectionPool[Connection]:
-    """Give an opened pool of connections for request handlers (autocommit off)."""
+def pool(
+    dsn: str,
+    *,
+    smallest: int = 1,
+    largest: int = 8,
+    application: str = "obelus",
+    autocommit: bool = False,
+    options: str = "",
+) -> ConnectionPool[Connection]:
+    """Give an opened pool of connections for request handlers.
+
+    Args:
+        dsn: PostgreSQL address.
+        smallest: connections kept open.
+        largest: connections at most.
+        application: what the server's list of sessions shows.
+        autocommit: True leaves out the transaction around single queries.
+        options: further server settings, each ``-c name=value``.
+    """
+    arguments = _arguments(application) | {"autocommit": autocommit}
+    arguments["options"] = f"{_OPTIONS} {options}"
     return ConnectionPool(
         dsn,
         min_size=smallest,
         max_size=largest,
-        kwargs=_arguments(application),
+        kwargs=arguments,
         timeout=CONNECT_SECONDS,
         open=True,
     )
