@@ -1,0 +1,268 @@
+"""The vector index: Qdrant over REST, through its own client, without retries of ours or its."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any, cast
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+from qdrant_client import QdrantClient, models
+from qdrant_client.http.exceptions import UnexpectedResponse
+
+from schemas.errors import ConfigurationError
+from schemas.settings import Settings
+from schemas.words import MemoryStatus
+from stores.vector_calls import HNSW, OPTIMIZERS, STRICT, WAL, already_there, done, index_params, translated
+from stores.vector_points import FIELDS, Hit, Indexed, Point, read_id, read_point, spell_id
+
+Matrix = NDArray[np.float32]
+
+COLLECTION = "memories"
+TIMEOUT_SECONDS = 10
+"""After this the outcome of a call is unknown; an intent's lease must last longer."""
+
+_PAGE = 1000
+
+
+class VectorIndex:
+    """One collection; one point a version of an active memory.
+
+    Every call may raise PartUnavailable (nothing was done), UnknownOutcome (observe, then repeat),
+    TransientError, or ConfigurationError where the server refuses it.
+    """
+
+    def __init__(self, settings: Settings, *, collection: str = COLLECTION, timeout: int = TIMEOUT_SECONDS) -> None:
+        """Take the address; nothing is sent yet. ``timeout`` is in seconds."""
+        settings.require("qdrant")
+        self._name = collection
+        self._client = QdrantClient(
+            url=settings.qdrant, prefer_grpc=False, timeout=timeout, check_compatibility=False, trust_env=False
+        )
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
+    # Set-up
+
+    def ensure(self, dim: int) -> None:
+        """Make the collection and its payload indexes where they are missing, then check them.
+
+        Raises:
+            ConfigurationError: it exists with vectors of another length, without an index on a
+                filtered field, or without strict mode.
+        """
+        with translated():
+            if not self._client.collection_exists(self._name):
+                self._create(dim)
+            present = self._client.get_collection(self._name).payload_schema
+            for field in FIELDS:
+                if field not in present:
+                    self._client.create_payload_index(self._name, field, index_params(field), wait=True)
+        self.check(dim)
+
+    def check(self, dim: int) -> None:
+        """Refuse a collection in which a filter would be slow or a vector would not fit."""
+        with translated():
+            info = self._client.get_collection(self._name)
+        vectors = info.config.params.vectors
+        if not isinstance(vectors, models.VectorParams) or vectors.size != dim:
+            raise ConfigurationError(f"the index {self._name} holds vectors of another length than {dim}")
+        indexed = {field: kind.data_type.value for field, kind in info.payload_schema.items()}
+        if wrong := sorted(field for field, kind in FIELDS.items() if indexed.get(field) != kind):
+            raise ConfigurationError(f"the index {self._name} has no payload index on {', '.join(wrong)}")
+        if not (info.config.strict_mode_config and info.config.strict_mode_config.enabled):
+            raise ConfigurationError(f"the index {self._name} is not in strict mode")
+
+    def drop(self) -> None:
+        """Remove the collection; it can be made again from PostgreSQL."""
+        with translated():
+            self._client.delete_collection(self._name)
+
+    def _create(self, dim: int) -> None:
+        try:
+            self._client.create_collection(
+                self._name,
+                vectors_config=models.VectorParams(size=dim, distance=models.Distance.COSINE),
+                hnsw_config=HNSW,
+                optimizers_config=OPTIMIZERS,
+                wal_config=WAL,
+                strict_mode_config=STRICT,
+            )
+        except UnexpectedResponse as error:
+            if not already_there(error):
+                raise
+
+    # Writing
+
+    def upsert(self, points: Sequence[Point], vectors: Matrix) -> None:
+        """Write points with their (turned) vectors, row by row, in one call; applied when this returns."""
+        if not points:
+            return
+        batch = {
+            "ids": [spell_id(point.id) for point in points],
+            "vectors": np.ascontiguousarray(vectors, np.float32),
+            "payloads": [point.payload() for point in points],
+        }
+        # The client's own models walk every number twice; it takes encoded bytes as they are.
+        body = orjson.dumps({"batch": batch}, option=orjson.OPT_SERIALIZE_NUMPY)
+        with translated():
+            answer = self._client.http.points_api.upsert_points(
+                self._name, wait=True, point_insert_operations=cast(Any, body)
+            )
+        done(answer.result)
+
+    def delete(self, ids: Collection[bytes]) -> None:
+        """Remove points by id in one call, whether they exist or not."""
+        if ids:
+            self._delete(models.PointIdsList(points=[spell_id(point) for point in ids]))
+
+    def delete_scope(self, handle: bytes, epoch: int | None = None) -> None:
+        """Remove every point of a handle, of one epoch or of all."""
+        self._delete(models.FilterSelector(filter=_filter(_of_handle(handle, epoch))))
+
+    def _delete(self, selector: models.PointsSelector) -> None:
+        with translated():
+            done(self._client.delete(self._name, selector, wait=True))
+
+    # Reading
+
+    def search(
+        self,
+        tenant: bytes,
+        handle: bytes,
+        vector: Matrix,
+        *,
+        limit: int,
+        namespaces: Collection[bytes] | None = None,
+        types: Collection[str] | None = None,
+        sensitivities: Collection[str] | None = None,
+        visibilities: Collection[str] | None = None,
+        now: datetime | None = None,
+    ) -> list[Hit]:
+        """Find what is near, most similar first, among one subject's active, unexpired memories.
+
+        Args:
+            tenant: ref of the tenant.
+            handle: handle of the subject.
+            vector: the query, turned by the handle's key, shape (dim,).
+            limit: how many at most.
+            namespaces: keyed hashes of allowed prefixes; None allows all, an empty list none.
+            types: allowed memory types, likewise.
+            sensitivities: allowed sensitivities, likewise.
+            visibilities: allowed visibilities, likewise.
+            now: what is expired at this time is left out; by default the clock's.
+        """
+        if not tenant or not handle:
+            raise ValueError("a search needs tenant and handle")
+        allowed = {
+            "namespaces": None if namespaces is None else [prefix.hex() for prefix in namespaces],
+            "type": types,
+            "sensitivity": sensitivities,
+            "visibility": visibilities,
+        }
+        if any(words is not None and not words for words in allowed.values()):
+            return []
+        must = [
+            *_of_handle(handle, None),
+            _match("tenant", tenant.hex()),
+            _match("status", MemoryStatus.ACTIVE.value),
+            {"key": "expires_at", "range": {"gt": int((now or datetime.now(UTC)).timestamp())}},
+            *(_any(field, words) for field, words in allowed.items() if words is not None),
+        ]
+        query = {
+            "query": {"nearest": np.ascontiguousarray(vector, np.float32)},
+            "filter": _must(must),
+            "limit": limit,
+            "with_payload": ["memory", "version"],
+        }
+        return self._search(orjson.dumps(query, option=orjson.OPT_SERIALIZE_NUMPY))
+
+    def _search(self, body: bytes) -> list[Hit]:
+        with translated():
+            answer = self._client.http.search_api.query_points(self._name, query_request=cast(Any, body))
+        found = answer.result.points if answer.result else []
+        return [
+            Hit(bytes.fromhex(point.payload["memory"]), int(point.payload["version"]), point.score)
+            for point in found
+            if point.payload
+        ]
+
+    def count(self, handle: bytes | None = None, epoch: int | None = None) -> int:
+        """Count points exactly: those of a handle, or all where no handle is given."""
+        scope = None if handle is None else _filter(_of_handle(handle, epoch))
+        with translated():
+            return self._client.count(self._name, count_filter=scope, exact=True).count
+
+    def existing(self, ids: Collection[bytes]) -> set[bytes]:
+        """Return those of the ids that the index holds."""
+        if not ids:
+            return set()
+        spelled = [spell_id(point) for point in ids]
+        with translated():
+            found = self._client.retrieve(self._name, spelled, with_payload=False, with_vectors=False)
+        return {read_id(point.id) for point in found}
+
+    def scroll(self, handle: bytes | None = None) -> Iterator[list[Indexed]]:
+        """Walk over all points, or all of a handle, in pages; a point that was not there at the start may be missed."""
+        scope = None if handle is None else _filter(_of_handle(handle, None))
+        offset: Any = None
+        while True:
+            with translated():
+                found, offset = self._client.scroll(
+                    self._name,
+                    scroll_filter=scope,
+                    limit=_PAGE,
+                    offset=offset,
+                    with_payload=["memory", "version", "handle", "epoch"],
+                    with_vectors=False,
+                )
+            if found:
+                yield [read_point(record.id, record.payload) for record in found]
+            if offset is None:
+                return
+
+    # What is left on disk
+
+    def segments(self) -> frozenset[str]:
+        """Return the names of the collection's segments on this server; all new ones mean an observed rebuild."""
+        with translated():
+            answer = self._client.http.service_api.telemetry(details_level=10)
+        told = answer.model_dump(exclude_none=True)["result"]["collections"].get("collections") or []
+        shards = [shard for one in told if one.get("id") == self._name for shard in one.get("shards") or []]
+        locals_ = [shard["local"] for shard in shards if shard.get("local")]
+        return frozenset(str(segment["info"]["uuid"]) for local in locals_ for segment in local["segments"] or [])
+
+    def settled(self) -> bool:
+        """Tell whether the server has no rebuild left to do."""
+        with translated():
+            info = self._client.get_collection(self._name)
+        return info.status is models.CollectionStatus.GREEN
+
+
+def _match(field: str, value: str | int) -> dict[str, Any]:
+    return {"key": field, "match": {"value": value}}
+
+
+def _any(field: str, words: Collection[str]) -> dict[str, Any]:
+    return {"key": field, "match": {"any": sorted(words)}}
+
+
+def _of_handle(handle: bytes, epoch: int | None) -> list[dict[str, Any]]:
+    if not handle:
+        raise ValueError("a scope needs a handle")
+    return [_match("handle", handle.hex()), *([] if epoch is None else [_match("epoch", epoch)])]
+
+
+def _must(conditions: list[dict[str, Any]]) -> dict[str, Any]:
+    if not conditions:
+        # Qdrant takes an empty filter for every point there is.
+        raise ValueError("an empty filter selects everything")
+    return {"must": conditions}
+
+
+def _filter(conditions: list[dict[str, Any]]) -> models.Filter:
+    return models.Filter.model_validate(_must(conditions))
