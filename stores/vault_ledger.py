@@ -145,6 +145,10 @@ class Ledger:
 
     # Receipt chain
 
+    def chain_id(self, tenant: bytes) -> bytes:
+        """Return 16 bytes that name a tenant's chain of receipts without naming the tenant."""
+        return self._root.derive(b"receipt chain/" + tenant)[:16]
+
     def chain_head(self, tenant: bytes) -> Head | None:
         """Return the newest receipt of a tenant (by ref), None before the first."""
         rows = self._file.read("SELECT seq, digest FROM heads WHERE tenant = ?", (tenant,))
