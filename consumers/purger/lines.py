@@ -72,10 +72,7 @@ def still_open(eraser: Eraser, before: Mapping[str, int], reason: str) -> list[L
 def with_key_gone(lines: Iterable[Line]) -> list[Line]:
     """Add what the end of the key proves, where the vault's own line shows that it is gone."""
     lines = list(lines)
-    gone = any(
-        line.entry == KEY_ENTRY and line.status in _EMPTY and Property.ABSENT in line.proven
-        for line in lines
-    )
+    gone = any(line.entry == KEY_ENTRY and line.status in _EMPTY and Property.ABSENT in line.proven for line in lines)
     return [_keyed(line) if gone else line for line in lines]
 
 
@@ -83,6 +80,11 @@ def _keyed(line: Line) -> Line:
     if line.status not in _EMPTY:
         return line
     return replace(line, proven=tuple(sorted({*line.proven, *(_BY_KEY & set(line.target))})))
+
+
+def said(lines: Iterable[Line]) -> set[tuple[str, str, tuple[str, ...]]]:
+    """What a receipt would say of each entry, apart from times: to see whether a newer one is due."""
+    return {(line.entry, line.status.value, tuple(sorted(line.proven))) for line in lines}
 
 
 def state_of(lines: Sequence[Line]) -> ErasureState:

@@ -41,6 +41,10 @@ UPDATE erasures SET lease_owner = NULL, lease_until = NULL, attempts = %(attempt
        next_at = now() + make_interval(secs => %(seconds)s)
 WHERE id = %(id)s AND lease_owner = %(owner)s;
 
+-- name: put_off
+UPDATE erasures SET lease_owner = NULL, lease_until = NULL, attempts = 0, next_at = %(at)s
+WHERE id = %(id)s AND lease_owner = %(owner)s;
+
 -- name: due
 SELECT id FROM erasures
 WHERE next_at <= now() AND (lease_owner IS NULL OR lease_until < now()

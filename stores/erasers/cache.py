@@ -9,8 +9,8 @@ from redis import Redis
 from redis.exceptions import RedisError
 
 from schemas import datamap
-from schemas.errors import PartUnavailable
 from schemas.eraser import Observation, Plan, Properties, Scope
+from schemas.errors import PartUnavailable
 from schemas.words import Property
 from stores.cache import handle_pattern
 

@@ -1,0 +1,78 @@
+"""Block: from here on no reader sees the subject and no writer can write under its handle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from psycopg.types.json import Jsonb
+
+from consumers.purger import book
+from consumers.purger.faults import passing
+from schemas.events import Change
+from schemas.topics import CHANGES
+from stores.database import Connection
+from stores.subjects import lock_refs
+from stores.vault import Vault
+from stores.vault_ledger import Fence
+from streams.codec import message
+
+Ends = Callable[[], dict[str, int]]
+"""Reads where every inbound partition ends, within the bound of two seconds, or raises."""
+
+
+def block(conn: Connection, vault: Vault, held: book.Held, ends: Ends) -> None:
+    """End the subject's epoch under its exclusive lock.
+
+    The ends are read after the lock is held: whatever was written under the old epoch came from a
+    record before them. Where reading them fails nothing has happened, and it is done again.
+
+    Raises:
+        PartUnavailable: the broker did not answer in time.
+    """
+    subject = held.subject
+    if subject is None:
+        raise ValueError("only a subject can be blocked")
+    with conn.transaction():
+        lock_refs(conn, exclusive=[held.lock or 0])
+        row = conn.execute(book.SQL.subject_now, (subject,)).fetchone()
+        handle, epoch, fence = row or (None, 1, {})
+        reached = _later(fence, ends())
+        # The vault first: after a restore of PostgreSQL it is what says that this took place.
+        vault.record_fences([Fence(subject, epoch, handle, reached)])
+        passing("vault_blocked")
+        if handle is None:
+            # An earlier request may have cleared the handle and not be done with its stores.
+            found = conn.execute(book.SQL.unfinished_handle, (subject, held.id)).fetchone()
+            old_handle, old_epoch = found or (None, epoch)
+        else:
+            old_handle, old_epoch = handle, epoch
+        values = {"ref": subject, "fence": Jsonb(reached), "at": held.requested_at}
+        conn.execute(book.SQL.block_subject, values)
+        taken = {
+            "id": held.id,
+            "owner": held.owner,
+            "handle": old_handle,
+            "epoch": old_epoch,
+            "fence": Jsonb(reached),
+        }
+        conn.execute(book.SQL.block_erasure, taken)
+        if handle is not None:
+            _announce(conn, "blocked", held.id, handle, epoch)
+    passing("blocked")
+
+
+def announce_erased(conn: Connection, held: book.Held) -> None:
+    """Say on ``memory.changes`` that a handle is empty."""
+    if held.handle is not None:
+        _announce(conn, "erased", held.id, held.handle, held.epoch or 0)
+
+
+def _announce(conn: Connection, status: str, erasure: bytes, handle: bytes, epoch: int) -> None:
+    change = Change(status=status, handle=handle.hex(), epoch=epoch)
+    item = message(CHANGES, handle.hex(), change, f"{erasure.hex()}-{status}")
+    book.tell(conn, item.topic, item.key, item.type, item.event_id, item.body)
+
+
+def _later(old: dict[str, int], new: dict[str, int]) -> dict[str, int]:
+    """The later of two fences in each partition: a fence never moves back."""
+    return {place: max(old.get(place, 0), new.get(place, 0)) for place in {*old, *new}}

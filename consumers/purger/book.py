@@ -1,0 +1,143 @@
+"""The saga's rows: who holds an erasure, how far it is, and what its lines say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import orjson
+from psycopg.types.json import Jsonb
+
+from schemas.eraser import Line, Scope
+from schemas.words import ErasureState, SelectorKind
+from stores.database import Connection, columns
+from stores.sql import load
+
+SQL = load("consumers.purger", "purger.sql")
+
+LEASE_SECONDS = 60.0
+"""Longer than any one step; a holder whose session is gone is replaced at once, not after this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """An erasure that this session holds; the fields are those of the row when it was taken."""
+
+    owner: str
+    id: bytes
+    tenant: bytes
+    subject: bytes | None
+    lock: int | None
+    kind: SelectorKind
+    tag: bytes | None
+    state: ErasureState
+    handle: bytes | None
+    epoch: int | None
+    fence: Mapping[str, int] | None
+    plan: Mapping[str, int] | None
+    plan_digest: str | None
+    requested_at: datetime
+    deadline: datetime
+    not_before: datetime | None
+    blocked_at: datetime | None
+    attempts: int
+
+    def scope(self) -> Scope:
+        """What the erasers are told."""
+        return Scope(
+            erasure=self.id,
+            kind=self.kind,
+            tenant=self.tenant,
+            subject=self.subject,
+            lock=self.lock or 0,
+            handle=self.handle,
+            epoch=self.epoch or 0,
+            blocked=self.blocked_at is not None,
+            fence=self.fence or {},
+            blocked_at=self.blocked_at,
+        )
+
+
+def take(conn: Connection, erasure: bytes) -> Held | None:
+    """Take the lease, or renew it; None where another session holds it."""
+    row = conn.execute(SQL.lease, {"id": erasure, "seconds": LEASE_SECONDS}).fetchone()
+    if row is None:
+        return None
+    values: list[Any] = list(row)
+    values[5], values[7] = SelectorKind(values[5]), ErasureState(values[7])
+    return Held(*values)
+
+
+def due(conn: Connection, limit: int = 100) -> list[bytes]:
+    """Erasures whose time has come and that nobody holds."""
+    return [row[0] for row in conn.execute(SQL.due, (limit,)).fetchall()]
+
+
+def release(conn: Connection, held: Held, seconds: float, attempts: int) -> None:
+    """Let go, to be taken up again in ``seconds``."""
+    values = {"id": held.id, "owner": held.owner, "seconds": seconds, "attempts": attempts}
+    conn.execute(SQL.release, values)
+
+
+def set_plan(conn: Connection, held: Held, counts: Mapping[str, int], digest: str) -> None:
+    """Keep what was found when the request was accepted."""
+    values = {"id": held.id, "owner": held.owner, "plan": Jsonb(dict(counts)), "digest": digest}
+    conn.execute(SQL.set_plan, values)
+
+
+def set_state(conn: Connection, held: Held, state: ErasureState) -> None:
+    """Move on."""
+    conn.execute(SQL.set_state, {"id": held.id, "owner": held.owner, "state": state.value})
+
+
+def count_before(conn: Connection, erasure: bytes, rows: Sequence[tuple[str, int, str, str]]) -> None:
+    """Open a line for each (entry, count, eraser, version); lines that exist keep their count."""
+    conn.execute(SQL.set_before, (erasure, *columns(rows, 4)))
+
+
+def before(conn: Connection, erasure: bytes) -> dict[str, int]:
+    """Counts by entry as they were right after Block."""
+    return dict(conn.execute(SQL.lines_before, (erasure,)).fetchall())
+
+
+def save_lines(conn: Connection, erasure: bytes, lines: Iterable[Line]) -> None:
+    """Write what is known now of each line."""
+    rows = [_values(erasure, line) for line in lines]
+    with conn.cursor() as cursor:
+        cursor.executemany(SQL.save_line, rows)
+
+
+def put_off(conn: Connection, held: Held, at: datetime | None) -> None:
+    """Let go until a time; None for ever."""
+    conn.execute(SQL.put_off, {"id": held.id, "owner": held.owner, "at": at})
+
+
+def told(conn: Connection, erasure: bytes) -> set[tuple[str, str, tuple[str, ...]]]:
+    """What the newest receipt says of each entry: status and properties."""
+    row = conn.execute(SQL.newest_receipt, (erasure,)).fetchone()
+    rows = orjson.loads(row[1])["lines"] if row else []
+    return {(line["entry"], line["status"], tuple(line["proven"])) for line in rows}
+
+
+def tell(conn: Connection, topic: str, key: str, kind: str, event_id: str, body: bytes) -> None:
+    """Leave a message for the worker to publish."""
+    conn.execute(SQL.tell, (topic, key, kind, event_id, body))
+
+
+def _values(erasure: bytes, line: Line) -> dict[str, Any]:
+    return {
+        "erasure": erasure,
+        "entry": line.entry,
+        "status": line.status.value,
+        "after": line.after,
+        "proven": [name.value for name in line.proven],
+        "target": [name.value for name in line.target],
+        "method": line.method,
+        "expires_at": line.expires_at,
+        "reason": line.reason,
+        "observed_at": line.observed_at,
+        "eraser": line.eraser,
+        "version": line.version,
+    }

@@ -1,0 +1,57 @@
+"""From an event with natural ids to a request with keyed references, and the vault's own copy of it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import orjson
+
+from consumers.purger.decide import Request
+from policy.receipts import subject_tag
+from schemas.events import Deletion, Selector
+from stores.sealing import Lookup, lock_of
+from stores.vault import Vault
+from streams.codec import Record
+
+
+def request_of(record: Record, event: Deletion, lookup: Lookup) -> Request:
+    """Name the request, its subject and its selector by keyed hashes; tag it for the nonce's holder."""
+    selector = event.selector
+    subject = selector.subject if selector else None
+    erasure = lookup.holder(event.request_id)
+    ref = lookup.subject(subject) if subject else None
+    return Request(
+        id=erasure,
+        tenant=lookup.tenant_ref,
+        subject=ref,
+        lock=lock_of(ref) if ref else None,
+        kind=selector.kind if selector else None,
+        selector=selector_digest(lookup, selector) if selector else b"",
+        tag=_tag(event, subject, erasure),
+        requested_at=datetime.fromtimestamp(record.timestamp_ms / 1000, UTC),
+        deadline=event.deadline,
+        expected_digest=event.plan_digest,
+        cancel=event.cancel,
+        cause=tuple(record.position),
+    )
+
+
+def selector_digest(lookup: Lookup, selector: Selector) -> bytes:
+    """Tell one selector from another without keeping it."""
+    return lookup.holder("selector", selector.model_dump_json(exclude_none=True))
+
+
+def keep(vault: Vault, request: Request, event: Deletion) -> None:
+    """Seal the request in the vault, durably and before anything is done: a restore needs it.
+
+    The nonce is left out: only its holder may tie a receipt to a person.
+    """
+    body = event.model_dump(mode="json", exclude_none=True, exclude={"nonce"})
+    body["accepted_ms"] = int(request.requested_at.timestamp() * 1000)
+    vault.record_request(request.id, request.tenant, request.selector, orjson.dumps(body))
+
+
+def _tag(event: Deletion, subject: str | None, erasure: bytes) -> bytes | None:
+    if event.nonce is None:
+        return None
+    return subject_tag(event.nonce, event.tenant, subject or "", erasure.hex())

@@ -1,0 +1,123 @@
+"""Makes, signs, chains and keeps a receipt, in one transaction with the state it shows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from consumers.purger import book
+from consumers.purger.block import announce_erased
+from consumers.purger.faults import passing
+from policy.receipts import Facts, Signed, sign
+from schemas.eraser import Line
+from schemas.topics import RECEIPTS
+from schemas.words import ErasureState, LineStatus
+from stores.database import Connection
+from stores.vault import Vault
+from stores.vault_ledger import Head
+
+_TYPE = "org.obelus.receipt.v1"
+_WATCH = timedelta(minutes=1)
+"""How soon an erasure whose properties can still rise is looked at again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Notary:
+    """Who signs, and where the chain's heads are kept besides PostgreSQL."""
+
+    key: Ed25519PrivateKey
+    vault: Vault
+
+    def issue(self, conn: Connection, held: book.Held, lines: Sequence[Line], state: ErasureState) -> None:
+        """Keep the receipt, move the tenant's chain, leave both messages, and let go of the saga."""
+        at = datetime.now(UTC)
+        with conn.transaction():
+            conn.execute(book.SQL.ensure_head, (held.tenant,))
+            row = conn.execute(book.SQL.lock_head, (held.tenant,)).fetchone()
+            head = self._newest(held.tenant, Head(*row) if row and row[0] else None)
+            newest = conn.execute(book.SQL.newest_receipt, (held.id,)).fetchone()
+            supersedes = newest[0] if newest else None
+            signed = sign(self._facts(held, head, supersedes, state, at), lines, self.key)
+            sequence = (head.seq if head else 0) + 1
+            conn.execute(
+                book.SQL.insert_receipt,
+                (
+                    signed.digest,
+                    held.id,
+                    held.tenant,
+                    sequence,
+                    supersedes,
+                    signed.envelope,
+                    signed.evidence,
+                    at,
+                ),
+            )
+            conn.execute(book.SQL.set_head, (sequence, signed.digest, held.tenant))
+            self._tell(conn, held, signed, first=newest is None)
+            conn.execute(book.SQL.finish, self._finished(held, lines, state, at))
+            passing("receipt_stored")
+        passing("receipt_committed")
+        self.vault.advance_head(held.tenant, head, signed.digest)
+        self.vault.set_request_state(held.id, state.value)
+        passing("chained")
+
+    def _newest(self, tenant: bytes, stored: Head | None) -> Head | None:
+        """The later of the two heads; a crash between the two commits leaves the vault one behind."""
+        kept = self.vault.chain_head(tenant)
+        if stored is None:
+            return kept
+        if kept is None or kept.seq == stored.seq - 1:
+            return self.vault.advance_head(tenant, kept, stored.digest)
+        return kept
+
+    def _facts(
+        self,
+        held: book.Held,
+        head: Head | None,
+        supersedes: bytes | None,
+        state: ErasureState,
+        at: datetime,
+    ) -> Facts:
+        return Facts(
+            erasure_id=held.id.hex(),
+            chain_id=self.vault.chain_id(held.tenant).hex(),
+            sequence=(head.seq if head else 0) + 1,
+            previous=head.digest.hex() if head else None,
+            supersedes=supersedes.hex() if supersedes else None,
+            selector=held.kind.value,
+            state=state.value,
+            tag=held.tag.hex() if held.tag else None,
+            plan_digest=held.plan_digest or "",
+            accepted=held.plan or {},
+            fence=held.fence or {},
+            requested_at=held.requested_at,
+            blocked_at=held.blocked_at,
+            issued_at=at,
+            deadline=held.deadline,
+        )
+
+    def _tell(self, conn: Connection, held: book.Held, signed: Signed, *, first: bool) -> None:
+        key = held.id.hex()
+        book.tell(conn, RECEIPTS, key, _TYPE, signed.digest.hex(), signed.envelope)
+        if first:
+            announce_erased(conn, held)
+
+    def _finished(self, held: book.Held, lines: Sequence[Line], state: ErasureState, at: datetime) -> dict[str, object]:
+        return {
+            "id": held.id,
+            "owner": held.owner,
+            "state": state.value,
+            "at": at,
+            "next_at": next_look(lines, state, at),
+        }
+
+
+def next_look(lines: Sequence[Line], state: ErasureState, at: datetime) -> datetime | None:
+    """When a property may rise: soon while one is missing, else on the first date; else never."""
+    if state is not ErasureState.FINAL:
+        return at + _WATCH
+    dates = [line.expires_at for line in lines if line.status is LineStatus.EXPIRES]
+    return min((date for date in dates if date is not None), default=None)

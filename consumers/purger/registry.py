@@ -1,0 +1,108 @@
+"""Puts the purger together: its connections, and the erasers in the order in which they run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from confluent_kafka.admin import AdminClient
+from redis import Redis
+
+from consumers.purger.proof import Notary
+from consumers.purger.saga import Saga
+from schemas.eraser import Eraser
+from schemas.settings import Settings
+from schemas.words import LineStatus
+from stores.cache import redis_client
+from stores.database import Connection, connect
+from stores.erasers import static
+from stores.erasers.cache import CacheEraser
+from stores.erasers.keys import KeysEraser
+from stores.erasers.points import PointsEraser
+from stores.erasers.tables import SubjectsEraser, TablesEraser
+from stores.signing import signing_key
+from stores.vault import Vault, open_vault
+from stores.vectors import VectorIndex
+from streams.eraser import LogsEraser
+from streams.fence import inbound_ends, number_logs, spelled
+from streams.topics import admin_client
+
+
+@dataclass
+class Link:
+    """A connection in autocommit mode that is opened when needed and again when it broke."""
+
+    dsn: str
+    name: str
+    _conn: Connection | None = field(default=None, init=False)
+
+    def __call__(self) -> Connection:
+        """Give the open connection."""
+        if self._conn is None or self._conn.closed:
+            self._conn = connect(self.dsn, autocommit=True, application=self.name)
+        return self._conn
+
+    def close(self) -> None:
+        """Close it, where it is open."""
+        if self._conn is not None:
+            self._conn.close()
+
+
+@dataclass
+class Parts:
+    """What the saga works with; one of these a thread."""
+
+    settings: Settings
+    erasing: Link
+    observing: Link
+    vault: Vault
+    admin: AdminClient
+    redis: Redis
+    index: VectorIndex
+
+    @classmethod
+    def open(cls, settings: Settings) -> Parts:
+        """Open what opens lazily; nothing is contacted yet but the vault's file."""
+        return cls(
+            settings,
+            Link(settings.database, "obelus-purger"),
+            Link(settings.database, "obelus-purger-observing"),
+            open_vault(settings),
+            admin_client(settings),
+            redis_client(settings),
+            VectorIndex(settings),
+        )
+
+    def erasers(self) -> Sequence[Eraser]:
+        """Every eraser of the map, in the order of the design; keys last."""
+        return (
+            LogsEraser(self.admin),
+            static.topics(),
+            TablesEraser(self.erasing, self.observing),
+            SubjectsEraser(self.observing),
+            PointsEraser(self.index, self.erasing, self.observing),
+            CacheEraser(self.redis),
+            static.Standing("owners", LineStatus.NOTHING_FOUND, "no owner has registered anything"),
+            static.backups(),
+            static.files(),
+            KeysEraser(self.vault),
+            static.records(),
+        )
+
+    def ends(self) -> dict[str, int]:
+        """Where every inbound partition ends now, as a fence."""
+        found = inbound_ends(self.admin)
+        return spelled(found, number_logs(self.observing(), found))
+
+    def saga(self) -> Saga:
+        """The saga over these parts."""
+        notary = Notary(signing_key(self.settings), self.vault)
+        return Saga(self.erasing(), self.vault, self.erasers(), notary, self.ends)
+
+    def close(self) -> None:
+        """Close every connection."""
+        self.erasing.close()
+        self.observing.close()
+        self.vault.close()
+        self.redis.close()
+        self.index.close()

@@ -1,0 +1,197 @@
+"""Drives one erasure from step to step; every step may be repeated in any state a crash left."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from consumers.purger import book, lines
+from consumers.purger.block import Ends, block
+from consumers.purger.faults import passing
+from consumers.purger.proof import Notary, next_look
+from policy.receipts import plan_digest
+from schemas.eraser import Eraser, Line, Plan, Scope
+from schemas.errors import ConfigurationError, TransientError, UnknownOutcome
+from schemas.words import ErasureState, LineStatus
+from stores.database import Connection, translate
+from stores.vault import Vault
+
+logger = logging.getLogger(__name__)
+
+_WORKING = (ErasureState.BLOCKED, ErasureState.ERASING, ErasureState.PARTIAL)
+_SHORTEST, _LONGEST = 1.0, 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Saga:
+    """All that the steps need. ``erasers`` are in order: keys come after what they open."""
+
+    conn: Connection
+    vault: Vault
+    erasers: Sequence[Eraser]
+    notary: Notary
+    ends: Ends
+
+    def block_now(self, erasure: bytes) -> None:
+        """Plan and block a request that was just accepted; what fails is taken up by `advance`."""
+        self._guarded(erasure, self._until_blocked)
+
+    def advance(self, erasure: bytes) -> None:
+        """Take an erasure as far as it goes now."""
+        self._guarded(erasure, self._all_steps)
+
+    def _guarded(self, erasure: bytes, step: object) -> None:
+        with translate():
+            held = book.take(self.conn, erasure)
+        if held is None:
+            return
+        try:
+            with translate():
+                step(held)  # type: ignore[operator]
+        except (TransientError, UnknownOutcome) as error:
+            logger.warning("erasure %s waits: %s", held.id.hex(), error)
+            with translate():
+                book.release(self.conn, held, _pause(held.attempts), held.attempts + 1)
+
+    def _until_blocked(self, held: book.Held) -> None:
+        self._block(held)
+        book.release(self.conn, held, 0, 0)
+
+    def _all_steps(self, held: book.Held) -> None:
+        if held.state is ErasureState.PLANNED:
+            held = self._block(held)
+        if held.state in _WORKING:
+            self._erase(held)
+        elif held.state in (ErasureState.VERIFIED, ErasureState.FINAL):
+            self._watch(held)
+
+    def _block(self, held: book.Held) -> book.Held:
+        """Plan, then block; nothing where a grace period still runs."""
+        if held.state is not ErasureState.PLANNED:
+            return held
+        if held.plan is None:
+            counts, digest = planned(self.erasers, self._as_it_stands(held))
+            book.set_plan(self.conn, held, counts, digest)
+            passing("planned")
+        if held.not_before is not None and held.not_before > datetime.now(UTC):
+            wait = (held.not_before - datetime.now(UTC)).total_seconds()
+            book.release(self.conn, held, wait, 0)
+            return held
+        block(self.conn, self.vault, held, self.ends)
+        return book.take(self.conn, held.id) or held
+
+    def _as_it_stands(self, held: book.Held) -> Scope:
+        """The scope before Block: the handle is still the subject's own."""
+        row = self.conn.execute(book.SQL.subject_now, (held.subject,)).fetchone()
+        handle, epoch, _ = row or (None, 0, {})
+        return replace(held.scope(), handle=handle, epoch=epoch)
+
+    def _erase(self, held: book.Held) -> None:
+        scope = held.scope()
+        if held.state is ErasureState.BLOCKED:
+            self._count(held, scope)
+            book.set_state(self.conn, held, ErasureState.ERASING)
+            passing("counted")
+        before = book.before(self.conn, held.id)
+        made: list[Line] = []
+        for eraser in self.erasers:
+            made += self._one(eraser, scope, before)
+            book.take(self.conn, held.id)
+            passing(f"erased_{eraser.name}")
+        made = lines.with_key_gone(made)
+        book.save_lines(self.conn, held.id, made)
+        passing("observed")
+        self._conclude(held, made)
+
+    def _count(self, held: book.Held, scope: Scope) -> None:
+        """Count again after Block: from here on nothing can be added, so these are the counts before."""
+        rows = [
+            (entry, count, eraser.name, eraser.version)
+            for eraser in self.erasers
+            for entry, count in eraser.plan(scope).counts.items()
+        ]
+        book.count_before(self.conn, held.id, rows)
+
+    def _one(self, eraser: Eraser, scope: Scope, before: dict[str, int]) -> list[Line]:
+        """Erase and observe one store; a store that fails leaves its lines open and stops nothing."""
+        try:
+            counts = {entry: before.get(entry, 0) for entry in eraser.plan(scope).counts}
+            eraser.erase(Plan(scope, counts))
+            passing(f"observing_{eraser.name}")
+            return self._look(eraser, scope, before)
+        except (TransientError, UnknownOutcome) as error:
+            logger.warning("erasure %s: %s waits: %s", scope.erasure.hex(), eraser.name, error)
+            return lines.still_open(eraser, before, "unavailable")
+        except ConfigurationError as error:
+            logger.warning("erasure %s: %s: %s", scope.erasure.hex(), eraser.name, error)
+            return lines.still_open(eraser, before, "misconfigured")
+        except Exception as error:
+            # The message may quote a value; the kind says enough to look further.
+            kind = type(error).__name__
+            logger.warning("erasure %s: %s failed: %s", scope.erasure.hex(), eraser.name, kind)
+            return lines.still_open(eraser, before, "failed")
+
+    def _look(self, eraser: Eraser, scope: Scope, before: dict[str, int]) -> list[Line]:
+        at = datetime.now(UTC)
+        return [lines.made(eraser, seen, before.get(seen.entry, 0), at) for seen in eraser.observe(scope)]
+
+    def _conclude(self, held: book.Held, made: Sequence[Line]) -> None:
+        state = lines.state_of(made)
+        if state is not ErasureState.PARTIAL:
+            self.notary.issue(self.conn, held, made, state)
+            return
+        book.set_state(self.conn, held, state)
+        book.release(self.conn, held, _pause(held.attempts), held.attempts + 1)
+
+    def _watch(self, held: book.Held) -> None:
+        """Look again: erase what came back, and let a newer receipt say what has risen."""
+        scope = held.scope()
+        before = book.before(self.conn, held.id)
+        made: list[Line] = []
+        for eraser in self.erasers:
+            seen = self._looked(eraser, scope, before)
+            if any(line.status is LineStatus.OPEN and line.after for line in seen):
+                logger.error("erasure %s: %s came back", scope.erasure.hex(), eraser.name)
+                seen = self._one(eraser, scope, before)
+            made += seen
+        made = lines.with_key_gone(made)
+        if any(line.reason in ("unavailable", "failed", "misconfigured") for line in made):
+            book.release(self.conn, held, _LONGEST, held.attempts + 1)
+            return
+        told = book.told(self.conn, held.id)
+        state = lines.state_of(made)
+        if state is ErasureState.PARTIAL:
+            book.release(self.conn, held, _pause(held.attempts), held.attempts + 1)
+        elif told == lines.said(made):
+            looked = next_look(made, held.state, datetime.now(UTC))
+            book.put_off(self.conn, held, looked)
+        else:
+            book.save_lines(self.conn, held.id, made)
+            self.notary.issue(self.conn, held, made, state)
+
+    def _looked(self, eraser: Eraser, scope: Scope, before: dict[str, int]) -> list[Line]:
+        try:
+            return self._look(eraser, scope, before)
+        except (TransientError, UnknownOutcome, ConfigurationError):
+            return lines.still_open(eraser, before, "unavailable")
+
+
+def planned(erasers: Sequence[Eraser], scope: Scope) -> tuple[dict[str, int], str]:
+    """Count by map entry what an erasure would meet, and give the digest of that.
+
+    A store that cannot be reached counts as nothing: a plan must not wait for it, Block must not.
+    """
+    counts: dict[str, int] = {}
+    for eraser in erasers:
+        try:
+            counts |= eraser.plan(replace(scope, blocked=False)).counts
+        except (TransientError, UnknownOutcome, ConfigurationError):
+            continue
+    found = {entry: count for entry, count in counts.items() if count}
+    return counts, plan_digest(found, (scope.subject or scope.tenant).hex())
+
+
+def _pause(attempts: int) -> float:
+    return min(_LONGEST, _SHORTEST * 2.0 ** min(attempts, 10))
