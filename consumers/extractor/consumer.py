@@ -1,0 +1,101 @@
+"""The extractor: what happens around its rules. Turns and controls in, candidates out."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from functools import partial
+
+from consumers.contract import BaseConsumer, Span
+from consumers.extractor import store
+from consumers.extractor.decide import decide
+from consumers.extractor.look import look
+from consumers.extractor.model import Heard, Item, Ready, Result, State
+from consumers.extractor.read import Names, Reader
+from schemas.events import CandidateEvent
+from schemas.settings import Settings
+from schemas.topics import CANDIDATES, TURNS
+from schemas.words import MemoryType, SourceType
+from stores.database import Connection, connect
+from stores.sql import load
+from stores.subjects import Pair, SubjectRow, ensure_subjects
+from stores.vault import open_vault
+from streams.codec import Message, Record, message
+
+_SQL = load("consumers.extractor", "queries.sql")
+_announce = partial(message, CANDIDATES)
+
+
+class Extractor(BaseConsumer[Ready, State, Result]):
+    """Stores what was said and ordered, and proposes what might be worth remembering."""
+
+    name = "extractor"
+    topics = (TURNS,)
+
+    def __init__(self, settings: Settings) -> None:
+        """Open the vault; the database is reached when the first batch needs it."""
+        self._settings = settings
+        self._vault = open_vault(settings)
+        self._connection: Connection | None = None
+
+    def prepare(self, batch: Sequence[Record]) -> Ready:
+        """Decode, screen, extract, and give everybody who is new a handle.
+
+        Raises:
+            TransientError: screening, the vault or the database failed.
+        """
+        reader = Reader(self._vault)
+        ready = Ready(*reader.read(batch))
+        if ready.items:
+            self._ensure(ready.items, reader.names)
+        return ready
+
+    def load(self, tx: Connection, ready: Ready) -> State:
+        """Lock and read. See `look`."""
+        return look(tx, self._vault, ready)
+
+    def decide(self, ready: Ready, state: State) -> Result:
+        """Apply the rules. See `decide`."""
+        return decide(ready, state)
+
+    def store(self, tx: Connection, result: Result) -> None:
+        """Write the outcome. See `store.write`."""
+        store.write(tx, result)
+
+    def publish(self, result: Result) -> list[Message]:
+        """Announce the new candidates."""
+        return [
+            _event(row.id, row.keys.handle, row.subject.epoch, row.draft.type, row.draft.source_type)
+            for row in result.candidates.values()
+        ]
+
+    def republish(self, tx: Connection, spans: Sequence[Span]) -> list[Message]:
+        """Announce again what records of these spans caused."""
+        rows = [
+            row
+            for span in spans
+            for row in tx.execute(_SQL.caused, (span.log, span.part, span.start, span.stop)).fetchall()
+        ]
+        return [_event(*row) for row in rows]
+
+    def _ensure(self, items: Sequence[Item], names: Names) -> None:
+        """Give a handle to those who have a record after their fence; the erased are not named again."""
+        records: dict[Pair, list[Item]] = defaultdict(list)
+        for item in items:
+            records[names[item.subject]].append(item)
+            if isinstance(item, Heard) and item.author != item.subject:
+                records[names[item.author]].append(item)
+
+        def lives(pair: Pair, row: SubjectRow) -> bool:
+            return any(not row.fenced(item.position, item.at) for item in records[pair])
+
+        if self._connection is None or self._connection.closed:
+            self._connection = connect(self._settings.database, application="obelus extractor")
+        ensure_subjects(self._connection, self._vault, records, lives)
+
+
+def _event(name: bytes, handle: bytes, epoch: int, kind: str, source: str) -> Message:
+    event = CandidateEvent(
+        id=name.hex(), handle=handle.hex(), epoch=epoch, type=MemoryType(kind), source_type=SourceType(source)
+    )
+    return _announce(event.handle, event, event.id)

@@ -1,0 +1,13 @@
+"""From candidates to decisions: the policy document has the word (P1)."""
+
+from __future__ import annotations
+
+from schemas.settings import Settings
+
+
+def main(settings: Settings) -> int:
+    """Run the gate until it is told to stop; return the exit code."""
+    from consumers.gate.consumer import Gate
+    from consumers.worker import run
+
+    return run(Gate(settings), settings)
