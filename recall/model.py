@@ -39,15 +39,6 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
-    """What the index proposes: an id, the version it knew, and cosine similarity. It proves nothing."""
-
-    memory: bytes
-    version: int
-    similarity: float
-
-
-@dataclass(frozen=True, slots=True)
 class Known:
     """A memory that PostgreSQL vouches for at this moment, opened."""
 

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from policy.document import Policy
 from policy.text import fold, terms
-from recall.conditions import Situation, holds
+from recall.conditions import Situation, applies
 from recall.model import Known, Ranked
 from schemas.records import Content
 from schemas.words import MemoryType, Polarity
@@ -20,8 +20,8 @@ UNTOLD = 0.8
 CONTRADICTED = 0.5
 _TEXT_LIMIT = 400
 _NEGATION = re.compile(
-    r"\b(?:not|never|no longer|don'?t|doesn'?t|didn'?t|won'?t|can'?t|cannot|hate|dislike|stopped|quit|without|anymore)\b"
-    r"|不|没|别|讨厌|戒",
+    r"\b(?:not|never|no longer|don'?t|doesn'?t|didn'?t|won'?t|can'?t|cannot|hate|dislike|stopped|quit|without"
+    r"|anymore)\b|不|没|别|讨厌|戒",
 )
 
 
@@ -73,7 +73,7 @@ def _score(
     said: Sequence[tuple[str, frozenset[str]]],
 ) -> Ranked:
     weights = policy.ranking.weights
-    applies = holds(memory.content, situation)
+    holds = applies(memory.content, situation)
     against = any(contradicts(statement, words, memory) for statement, words in said)
     score = (
         weights.relevance * relevance
@@ -82,8 +82,8 @@ def _score(
         + weights.confidence * memory.confidence
         + weights.explicitness * memory.explicit
     ) * policy.types[memory.type].priority
-    score *= (1.0 if applies else UNTOLD) * (CONTRADICTED if against else 1.0)
-    return Ranked(memory, score, relevance, applies, against)
+    score *= (1.0 if holds else UNTOLD) * (CONTRADICTED if against else 1.0)
+    return Ranked(memory, score, relevance, holds, against)
 
 
 def recency(memory: Known, at: datetime, policy: Policy) -> float:
@@ -110,9 +110,7 @@ def lexical_scores(query: str, texts: Sequence[str]) -> list[float]:
         return [0.0] * len(texts)
     found = [wanted.intersection(terms(text)) for text in texts]
     count = len(texts)
-    rarity = {
-        term: math.log(1 + (count + 0.5) / (sum(term in words for words in found) + 0.5)) for term in wanted
-    }
+    rarity = {term: math.log(1 + (count + 0.5) / (sum(term in words for words in found) + 0.5)) for term in wanted}
     total = sum(rarity.values())
     return [sum(rarity[term] for term in words) / total for words in found]
 

@@ -6,12 +6,10 @@ Whatever is slow or broken costs memory, never an error (R8) and never a leak: w
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
-import numpy as np
 import orjson
 from psycopg_pool import ConnectionPool
 
@@ -19,28 +17,28 @@ from policy.document import Policy
 from recall.breaker import Breaker
 from recall.conditions import Situation
 from recall.items import conflict_of, item_of, sources_of
-from recall.model import Answer, Drop, Hit, Question, Ranked, Selection
+from recall.model import Answer, Drop, Question, Ranked, Selection
 from recall.pack import select
 from recall.ranking import CALIBRATIONS, DEFAULT_CALIBRATION, rank
 from recall.sessions import Windows
 from recall.truth import Person, Truth, person, verify, write_trace
 from recall.usage import Usage
 from recall.validity import valid
-from schemas.errors import ObelusError
 from schemas.ids import within
 from schemas.words import Sensitivity
 from stores.database import Connection, translate
 from stores.embeddings import Embedder
 from stores.rotation import turn
-from stores.sealing import SubjectKeys, lock_of
+from stores.sealing import SubjectKeys
 from stores.vault import Vault
+from stores.vector_points import Hit
 from stores.vectors import VectorIndex
 
 log = logging.getLogger(__name__)
 
 # The truth, ranking and overrides drop some of what the index proposes.
 OVERFETCH = 3
-Vector = np.ndarray[Any, np.dtype[np.float32]]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +81,10 @@ class Recall:
         self._truth.succeeded()
         return self._counted(answer)
 
+    def warm(self) -> None:
+        """Load what is slow the first time: the embedding model."""
+        self._parts.embedder.embed_query("warm")
+
     def _counted(self, answer: Answer) -> Answer:
         self._count("degraded" if answer.degraded else "answered" if answer.items else "empty")
         return answer
@@ -119,7 +121,7 @@ class Recall:
             ),
         )
 
-    def _guarded(self, breaker: Breaker, call: Callable[[], Any]) -> Any:
+    def _guarded(self, breaker: Breaker, call: Callable[[], T]) -> T | None:
         if breaker.open:
             return None
         try:
@@ -188,9 +190,7 @@ class Recall:
             session=self._session(question, who, keys),
         )
 
-    def _without_index(
-        self, connection: Connection, question: Question, who: Person, keys: SubjectKeys
-    ) -> Answer:
+    def _without_index(self, connection: Connection, question: Question, who: Person, keys: SubjectKeys) -> Answer:
         trace, _ = write_trace(
             connection,
             who,
@@ -213,10 +213,10 @@ class Recall:
         return self._parts.embedder.name
 
 
-def cleared(clearance: Sensitivity) -> list[Sensitivity]:
+def cleared(clearance: Sensitivity) -> list[str]:
     """Sensitivities that a clearance covers; secrets are never among what is stored."""
-    words = list(Sensitivity)
-    return words[: words.index(clearance) + 1]
+    words = [word.value for word in Sensitivity]
+    return words[: words.index(clearance.value) + 1]
 
 
 def trace_body(question: Question, hits: Sequence[Hit], selection: Selection) -> bytes:

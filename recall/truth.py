@@ -11,12 +11,13 @@ from typing import Any
 
 import orjson
 
-from recall.model import Drop, Hit, Known
+from recall.model import Drop, Known
 from schemas.records import Content
 from schemas.words import Consent, MemoryStatus, MemoryType, Polarity, Sensitivity, SourceType
 from stores.database import Connection
 from stores.sealing import ID_BYTES, SubjectKeys, lock_of
 from stores.sql import load
+from stores.vector_points import Hit
 
 SQL = load("recall", "queries.sql")
 
@@ -54,7 +55,7 @@ def verify(
     who: Person,
     keys: SubjectKeys,
     hits: Sequence[Hit],
-    clearance: Iterable[Sensitivity],
+    clearance: Iterable[str],
 ) -> Truth:
     """Ask PostgreSQL about every hit in one query, and open what it vouches for."""
     similarity = {hit.memory: hit.similarity for hit in hits}
@@ -65,7 +66,7 @@ def verify(
             "ref": who.ref,
             "handle": who.handle,
             "epoch": who.epoch,
-            "clearance": [word.value for word in clearance],
+            "clearance": list(clearance),
         },
     ).fetchall()
     known: list[Known] = []
@@ -86,7 +87,8 @@ def verify(
 
 def opened(keys: SubjectKeys, columns: Sequence[Any], body: bytes, similarity: float) -> Known:
     """Open a row of ``memories``: its first twelve selected columns and its sealed body."""
-    memory, version, kind, polarity, source, sensitivity, confidence, importance, explicit, *times = columns
+    memory, version, kind, polarity, source, sensitivity, confidence, importance, explicit = columns[:9]
+    valid_from, valid_to, expires_at = columns[9:]
     document = orjson.loads(keys.open(memory, body))
     return Known(
         memory.hex(),
@@ -98,7 +100,9 @@ def opened(keys: SubjectKeys, columns: Sequence[Any], body: bytes, similarity: f
         confidence,
         importance,
         explicit,
-        *times,
+        valid_from,
+        valid_to,
+        expires_at,
         content_of(document),
         intervals_of(document),
         similarity,
@@ -124,7 +128,6 @@ def intervals_of(document: Mapping[str, Any]) -> tuple[tuple[datetime | None, da
 
 def _time(text: str | None) -> datetime | None:
     return None if text is None else datetime.fromisoformat(text)
-
 
 
 def write_trace(

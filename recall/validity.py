@@ -24,7 +24,6 @@ def valid(memory: Known, moment: datetime, *, asked: bool) -> bool:
     start_by = moment if asked else moment + _AHEAD
     if memory.intervals:
         return any(
-            (start is None or start <= start_by) and (stop is None or moment < stop)
-            for start, stop in memory.intervals
+            (start is None or start <= start_by) and (stop is None or moment < stop) for start, stop in memory.intervals
         )
     return memory.valid_from <= start_by and (memory.valid_to is None or moment < memory.valid_to)
