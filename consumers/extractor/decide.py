@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from consumers.consent import CONSENT_ACTIONS, WRITING_ACTIONS, Consents
 from consumers.deadletters import DeadLetter
-from consumers.extractor.ids import candidate_id, conversation_id, order_id, refusal_id, turn_id
+from consumers.extractor.ids import candidate_id, conversation_id, refusal_id
 from consumers.extractor.model import (
     CandidateRow,
     Heard,
@@ -45,7 +45,7 @@ def decide(ready: Ready, state: State) -> Result:
 class _Run:
     """One pass over a batch; what it stored so far overlays what the stores said."""
 
-    __slots__ = ("_consents", "_known", "_orders", "_refused", "_result", "_state")
+    __slots__ = ("_consents", "_known", "_orders", "_places", "_refused", "_result", "_state")
 
     def __init__(self, state: State) -> None:
         self._state = state
@@ -53,6 +53,7 @@ class _Run:
         self._known = dict(state.known)
         self._refused = set(state.refused)
         self._orders = set(state.orders)
+        self._places: dict[tuple[bytes, str], bytes] = {}
         self._consents = Consents(state.subjects, state.conversations)
 
     def finish(self, ready: Ready) -> Result:
@@ -79,10 +80,10 @@ class _Run:
         if self._erased(heard, subject, author):
             return TurnOutcome.ERASED_SOURCE
         keys = self._keys(subject)
-        refusal = refusal_id(keys, heard.message_id, heard.revision)
+        row_id = self._state.names[heard.position]
+        refusal = refusal_id(keys, heard.message_id, heard.revision) if heard.revision else row_id
         if refusal in self._refused:
             return TurnOutcome.NOT_PERMITTED
-        row_id = refusal if not heard.revision else turn_id(keys, heard.message_id)
         digest = keys.digest("turn", heard.said)
         known = self._known.get(row_id)
         if known is not None and not _newer(heard, digest, known):
@@ -92,7 +93,7 @@ class _Run:
             self._result.refusals.append(Refusal(refusal, keys.handle, heard.position))
             return TurnOutcome.NOT_PERMITTED
         self._known[row_id] = Known(heard.revision, digest, heard.position)
-        place = conversation_id(keys, heard.conversation)
+        place = self._place(keys, heard.conversation)
         # Not erased means that both rows are alive, so the author's is there.
         assert author is not None  # noqa: S101
         self._keep(TurnRow(row_id, heard, place, digest, subject, author, keys), stored=row_id in self._state.known)
@@ -135,7 +136,7 @@ class _Run:
         if subject.fenced(order.position, order.at):
             return TurnOutcome.ERASED_SOURCE
         keys = self._keys(subject)
-        row_id = order_id(keys, order.request_id)
+        row_id = self._state.names[order.position]
         if row_id in self._orders:
             return TurnOutcome.DUPLICATE
         self._orders.add(row_id)
@@ -164,7 +165,7 @@ class _Run:
 
     def _read_again(self, order: Order, subject: SubjectRow, keys: SubjectKeys) -> None:
         """Propose from the stored events of a conversation; what was proposed before is not again (W9)."""
-        place = (keys.handle, conversation_id(keys, order.conversation or ""))
+        place = (keys.handle, self._place(keys, order.conversation or ""))
         for turn in self._state.remembered.get(place, ()):
             if turn.id not in self._result.revised:
                 self._propose_again(order, turn, subject, keys)
@@ -183,6 +184,13 @@ class _Run:
     def _keys(self, subject: SubjectRow) -> SubjectKeys:
         assert subject.handle is not None  # noqa: S101 - load turned back where a live record met none
         return self._state.keys[subject.handle]
+
+    def _place(self, keys: SubjectKeys, conversation: str) -> bytes:
+        named = (keys.handle, conversation)
+        place = self._places.get(named)
+        if place is None:
+            place = self._places[named] = conversation_id(keys, conversation)
+        return place
 
     def _note(self, keys: SubjectKeys, kinds: tuple[str, ...], position: Position) -> None:
         for kind in kinds:

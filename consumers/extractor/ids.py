@@ -14,8 +14,8 @@ def turn_id(keys: SubjectKeys, message_id: str) -> bytes:
 
 
 def refusal_id(keys: SubjectKeys, message_id: str, revision: int) -> bytes:
-    """Return the id under which a refused revision is remembered; the first one shares the turn's."""
-    return keys.id("turn", message_id, str(revision)) if revision else turn_id(keys, message_id)
+    """Return the id under which a refused edit (a revision above 0) is remembered; the first text has the turn's."""
+    return keys.id("turn", message_id, str(revision))
 
 
 def order_id(keys: SubjectKeys, request_id: str) -> bytes:

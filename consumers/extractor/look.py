@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from consumers.consent import CONSENT_ACTIONS
 from consumers.extractor.ids import conversation_id, order_id, refusal_id, turn_id
-from consumers.extractor.model import Heard, Known, Order, Ready, Remembered, State
+from consumers.extractor.model import Heard, Item, Known, Order, Ready, Remembered, State
 from schemas.errors import SubjectMoved
 from schemas.words import Action, Consent
 from stores.database import Connection
@@ -30,44 +30,71 @@ def look(tx: Connection, vault: Vault, ready: Ready) -> State:
     refs = ready.refs
     _lock(tx, ready, refs)
     subjects = load_by_ref(tx, refs)
-    live = _live(ready, subjects)
+    standing = live(ready.items, subjects)
     keys = vault.data_keys({row.handle for row in subjects.values() if row.handle is not None})
-    heard = [item for item in live if isinstance(item, Heard)]
-    orders = [item for item in live if isinstance(item, Order)]
-    named = {id(item): keys[subjects[item.subject].handle or b""] for item in live}
-    turns = {turn_id(named[id(item)], item.message_id) for item in heard}
-    refusals = {refusal_id(named[id(item)], item.message_id, item.revision) for item in heard}
-    remembered = _remembered(tx, orders, named)
+    names = names_of(standing, subjects, keys)
+    heard = [item for item in standing if isinstance(item, Heard)]
+    orders = [item for item in standing if isinstance(item, Order)]
+    turns = {names[item.position] for item in heard}
+    edits = {
+        refusal_id(keys[subjects[item.subject].handle or b""], item.message_id, item.revision)
+        for item in heard
+        if item.revision
+    }
+    remembered = _remembered(tx, orders, subjects, keys)
     return State(
         subjects=subjects,
         keys=keys,
+        names=names,
         conversations=_conversations(tx, ready),
         known=_known(tx, turns),
-        refused=_ids(tx, _SQL.known_refusals, refusals),
-        orders=_ids(tx, _SQL.known_controls, [order_id(named[id(item)], item.request_id) for item in orders]),
+        refused=_ids(tx, _SQL.known_refusals, turns | edits),
+        orders=_ids(tx, _SQL.known_controls, {names[item.position] for item in orders}),
         tombstones=vault.has_tombstones(item.tombstone for item in heard),
         remembered=remembered,
         proposed=_proposed(tx, remembered),
     )
 
 
+def names_of(
+    items: Iterable[Item], subjects: Mapping[bytes, SubjectRow], keys: Mapping[bytes, SubjectKeys]
+) -> dict[Position, bytes]:
+    """Return the row id of each item: that of the message, whatever its revision, or of the control."""
+    names = {}
+    for item in items:
+        own = keys[subjects[item.subject].handle or b""]
+        if isinstance(item, Heard):
+            names[item.position] = turn_id(own, item.message_id)
+        else:
+            names[item.position] = order_id(own, item.request_id)
+    return names
+
+
+def live(items: Iterable[Item], subjects: Mapping[bytes, SubjectRow]) -> list[Item]:
+    """Return the items that are not fenced.
+
+    Raises:
+        SubjectMoved: one of their people has no handle; it lost it since preparation.
+    """
+    standing: list[Item] = []
+    for item in items:
+        subject = subjects.get(item.subject)
+        author = subjects.get(item.author) if isinstance(item, Heard) else subject
+        if _fenced(subject, item) or (author is not subject and _fenced(author, item)):
+            continue
+        if subject is None or author is None or subject.handle is None or author.handle is None:
+            raise SubjectMoved
+        standing.append(item)
+    return standing
+
+
+def _fenced(row: SubjectRow | None, item: Item) -> bool:
+    return row is not None and row.fenced(item.position, item.at)
+
+
 def _lock(tx: Connection, ready: Ready, refs: Iterable[bytes]) -> None:
     changing = {item.subject for item in ready.items if isinstance(item, Order) and item.action in CONSENT_ACTIONS}
     lock_refs(tx, [lock_of(ref) for ref in refs], [lock_of(ref) for ref in changing])
-
-
-def _live(ready: Ready, subjects: Mapping[bytes, SubjectRow]) -> list[Heard | Order]:
-    """Return the items that are not fenced; each of their people must have a handle."""
-    live = []
-    for item in ready.items:
-        people = (item.subject, item.author) if isinstance(item, Heard) else (item.subject,)
-        rows = [subjects.get(ref) for ref in people]
-        if any(row is not None and row.fenced(item.position, item.at) for row in rows):
-            continue
-        if any(row is None or row.handle is None for row in rows):
-            raise SubjectMoved
-        live.append(item)
-    return live
 
 
 def _conversations(tx: Connection, ready: Ready) -> dict[tuple[bytes, bytes], Consent]:
@@ -93,13 +120,13 @@ def _ids(tx: Connection, statement: str, ids: Iterable[bytes]) -> set[bytes]:
 
 
 def _remembered(
-    tx: Connection, orders: Iterable[Order], named: Mapping[int, SubjectKeys]
+    tx: Connection, orders: Iterable[Order], subjects: Mapping[bytes, SubjectRow], keys: Mapping[bytes, SubjectKeys]
 ) -> dict[tuple[bytes, bytes], list[Remembered]]:
     places = set()
     for order in orders:
         if order.action is Action.PRE_COMPRESS:
-            keys = named[id(order)]
-            places.add((keys.handle, conversation_id(keys, order.conversation or "")))
+            handle = subjects[order.subject].handle or b""
+            places.add((handle, conversation_id(keys[handle], order.conversation or "")))
     if not places:
         return {}
     found: dict[tuple[bytes, bytes], list[Remembered]] = defaultdict(list)

@@ -101,6 +101,7 @@ class State:
     Attributes:
         subjects: rows of subjects and authors by ref.
         keys: keys of every live handle in ``subjects``.
+        names: row ids of the turns and controls that are not fenced, by position.
         conversations: consent of conversations, by subject and conversation ref; a missing one is on.
         known: stored turns by id.
         refused: ids of turns that were refused for good.
@@ -112,6 +113,7 @@ class State:
 
     subjects: Mapping[bytes, SubjectRow]
     keys: Mapping[bytes, SubjectKeys]
+    names: Mapping[Position, bytes]
     conversations: Mapping[tuple[bytes, bytes], Consent] = field(default_factory=dict)
     known: Mapping[bytes, Known] = field(default_factory=dict)
     refused: Set[bytes] = frozenset()

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from consumers.extractor.decide import decide
+from consumers.extractor.look import live, names_of
 from consumers.extractor.model import Heard, Item, Known, Order, Ready, Result, State
 from schemas.records import Content, Draft
 from schemas.words import Action, Actor, Consent, MemoryType, Polarity, SourceType
@@ -31,9 +32,19 @@ def draft(value: str) -> Draft:
 
 
 def heard(
-    pos: int, message: str = "m1", text: str = "tea", *, subject: str = "ann", author: str | None = None, revision: int = 0,
-    conversation: str = "c1", part: int = 0, at: datetime = NOON, drafts: int = 1, kinds: tuple[str, ...] = (),
-) -> Heard:  # fmt: skip
+    pos: int,
+    message: str = "m1",
+    text: str = "tea",
+    *,
+    subject: str = "ann",
+    author: str | None = None,
+    revision: int = 0,
+    conversation: str = "c1",
+    part: int = 0,
+    at: datetime = NOON,
+    drafts: int = 1,
+    kinds: tuple[str, ...] = (),
+) -> Heard:
     return Heard(
         position=Position(1, part, pos),
         subject=named(subject),
@@ -84,11 +95,12 @@ class Books:
     kinds: set[tuple[bytes, str, Position]] = field(default_factory=set)
     dead: set[tuple[Position, str]] = field(default_factory=set)
 
-    def state(self) -> State:
+    def state(self, *items: Item) -> State:
         keys = {row.handle: SubjectKeys(row.handle, row.handle * 2) for row in self.people.values() if row.handle}
         return State(
             subjects=self.people,
             keys=keys,
+            names=names_of(live(items, self.people), self.people, keys),
             conversations=self.conversations,
             known=self.turns,
             refused=self.refused,
@@ -96,7 +108,7 @@ class Books:
         )
 
     def take(self, *items: Item) -> Result:
-        result = decide(Ready(items), self.state())
+        result = decide(Ready(items), self.state(*items))
         assert not result.turns.keys() & self.turns.keys()
         assert not {row.id for row in result.refusals} & self.refused
         assert not result.candidates.keys() & self.candidates.keys()

@@ -166,8 +166,8 @@ def test_an_order_before_an_erasure_is_erased_too() -> None:
 
 def test_a_tombstone_is_recognised() -> None:
     own = books()
-    state = replace(own.state(), tombstones={named("tm1")})
-    result = rules.decide(Ready((heard(1), heard(2, "m2"))), state)
+    turns = heard(1), heard(2, "m2")
+    result = rules.decide(Ready(turns), replace(own.state(*turns), tombstones={named("tm1")}))
     assert result.counts == {"erased_source": 1, "stored": 1}
 
 
@@ -183,14 +183,14 @@ def test_a_conversation_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
     stored = list(first.turns.values())
     turns = [Remembered(row.id, 0, row.keys.seal(row.id, b"{}"), "user", NOON) for row in stored]
     place = (stored[0].keys.handle, stored[0].conversation)
-    state = replace(own.state(), remembered={place: turns}, proposed=set(own.candidates))
     asked = order(3, Action.PRE_COMPRESS, conversation="c1")
+    state = replace(own.state(asked), remembered={place: turns}, proposed=set(own.candidates))
     result = rules.decide(Ready((asked,)), state)
     # What was proposed the first time keeps its id and is not proposed again.
     assert len(result.candidates) == 3
     assert {row.position for row in result.candidates.values()} == {asked.position}
     again = replace(state, proposed=set(own.candidates) | result.candidates.keys())
-    assert not rules.decide(Ready((order(4, Action.PRE_COMPRESS, conversation="c1"),)), again).candidates
+    assert not rules.decide(Ready((asked,)), again).candidates
 
 
 TURNS = st.builds(
