@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 from psycopg.types.json import Jsonb
 
-from schemas.eraser import Line, Scope
+from schemas.eraser import Eraser, Line, Scope
 from schemas.words import ErasureState, SelectorKind
 from stores.database import Connection, columns
 from stores.sql import load
@@ -92,9 +92,14 @@ def set_state(conn: Connection, held: Held, state: ErasureState) -> None:
     conn.execute(SQL.set_state, {"id": held.id, "owner": held.owner, "state": state.value})
 
 
-def count_before(conn: Connection, erasure: bytes, rows: Sequence[tuple[str, int, str, str]]) -> None:
-    """Open a line for each (entry, count, eraser, version); lines that exist keep their count."""
-    conn.execute(SQL.set_before, (erasure, *columns(rows, 4)))
+def count_before(conn: Connection, erasure: bytes, eraser: Eraser, counts: Mapping[str, int]) -> dict[str, int]:
+    """Keep what an eraser counted before it erased; of several counts the highest stays.
+
+    Returns:
+        What is kept now, by entry.
+    """
+    rows = [(entry, count, eraser.name, eraser.version) for entry, count in counts.items()]
+    return dict(conn.execute(SQL.set_before, (erasure, *columns(rows, 4))).fetchall())
 
 
 def before(conn: Connection, erasure: bytes) -> dict[str, int]:
@@ -130,6 +135,7 @@ def _values(erasure: bytes, line: Line) -> dict[str, Any]:
     return {
         "erasure": erasure,
         "entry": line.entry,
+        "before": line.before,
         "status": line.status.value,
         "after": line.after,
         "proven": [name.value for name in line.proven],

@@ -1,20 +1,12 @@
-"""Named points of the saga at which a test can have this process killed."""
+"""Named points of the saga at which a test can have this process killed or stopped."""
 
 from __future__ import annotations
 
-import os
-import signal
-from collections import Counter
+from consumers.faults import SAGA, Faults
 
-_passed: Counter[str] = Counter()
+_FAULTS = Faults.from_environment()
 
 
 def passing(step: str) -> None:
-    """Die by SIGKILL where ``OBELUS_FAULT`` is ``purger_<step>`` or ``purger_<step>:<nth pass>``."""
-    wanted = os.environ.get("OBELUS_FAULT", "")
-    name, _, nth = wanted.partition(":")
-    if name != f"purger_{step}":
-        return
-    _passed[step] += 1
-    if _passed[step] == int(nth or 1):
-        os.kill(os.getpid(), signal.SIGKILL)
+    """Pass a step; ``OBELUS_FAULT=purger_<step>`` ends the process here."""
+    _FAULTS.at(SAGA + step)

@@ -32,7 +32,7 @@ def request_of(record: Record, event: Deletion, lookup: Lookup) -> Request:
         deadline=event.deadline,
         expected_digest=event.plan_digest,
         cancel=event.cancel,
-        cause=tuple(record.position),
+        cause=record.position,
     )
 
 

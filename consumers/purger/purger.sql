@@ -86,17 +86,22 @@ UPDATE erasures SET state = %(state)s WHERE id = %(id)s AND lease_owner = %(owne
 -- name: set_before
 INSERT INTO erasure_lines (erasure, entry, before, eraser, version)
 SELECT %s, * FROM unnest(%s::text[], %s::bigint[], %s::text[], %s::text[])
-ON CONFLICT (erasure, entry) DO NOTHING;
+ON CONFLICT (erasure, entry) DO UPDATE SET before = GREATEST(erasure_lines.before, excluded.before)
+RETURNING entry, before;
 
 -- name: lines_before
 SELECT entry, before FROM erasure_lines WHERE erasure = %s;
 
 -- name: save_line
-UPDATE erasure_lines
-SET status = %(status)s, after = %(after)s, proven = %(proven)s, target = %(target)s,
-    method = %(method)s, expires_at = %(expires_at)s, reason = %(reason)s,
-    observed_at = %(observed_at)s, eraser = %(eraser)s, version = %(version)s
-WHERE erasure = %(erasure)s AND entry = %(entry)s;
+INSERT INTO erasure_lines (erasure, entry, before, after, status, proven, target, method, eraser,
+                           version, expires_at, reason, observed_at)
+VALUES (%(erasure)s, %(entry)s, %(before)s, %(after)s, %(status)s, %(proven)s, %(target)s,
+        %(method)s, %(eraser)s, %(version)s, %(expires_at)s, %(reason)s, %(observed_at)s)
+ON CONFLICT (erasure, entry) DO UPDATE
+SET after = excluded.after, status = excluded.status, proven = excluded.proven,
+    target = excluded.target, method = excluded.method, eraser = excluded.eraser,
+    version = excluded.version, expires_at = excluded.expires_at, reason = excluded.reason,
+    observed_at = excluded.observed_at;
 
 -- name: ensure_head
 INSERT INTO receipt_heads (tenant) VALUES (%s) ON CONFLICT DO NOTHING;

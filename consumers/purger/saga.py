@@ -12,7 +12,7 @@ from consumers.purger.block import Ends, block
 from consumers.purger.faults import passing
 from consumers.purger.proof import Notary, next_look
 from policy.receipts import plan_digest
-from schemas.eraser import Eraser, Line, Plan, Scope
+from schemas.eraser import Eraser, Line, Scope
 from schemas.errors import ConfigurationError, TransientError, UnknownOutcome
 from schemas.words import ErasureState, LineStatus
 from stores.database import Connection, translate
@@ -90,10 +90,8 @@ class Saga:
 
     def _erase(self, held: book.Held) -> None:
         scope = held.scope()
-        if held.state is ErasureState.BLOCKED:
-            self._count(held, scope)
+        if held.state is not ErasureState.ERASING:
             book.set_state(self.conn, held, ErasureState.ERASING)
-            passing("counted")
         before = book.before(self.conn, held.id)
         made: list[Line] = []
         for eraser in self.erasers:
@@ -105,20 +103,14 @@ class Saga:
         passing("observed")
         self._conclude(held, made)
 
-    def _count(self, held: book.Held, scope: Scope) -> None:
-        """Count again after Block: from here on nothing can be added, so these are the counts before."""
-        rows = [
-            (entry, count, eraser.name, eraser.version)
-            for eraser in self.erasers
-            for entry, count in eraser.plan(scope).counts.items()
-        ]
-        book.count_before(self.conn, held.id, rows)
-
     def _one(self, eraser: Eraser, scope: Scope, before: dict[str, int]) -> list[Line]:
         """Erase and observe one store; a store that fails leaves its lines open and stops nothing."""
         try:
-            counts = {entry: before.get(entry, 0) for entry in eraser.plan(scope).counts}
-            eraser.erase(Plan(scope, counts))
+            plan = eraser.plan(scope)
+            # Nothing can be added after Block, so the most that was ever counted is what there was.
+            before |= book.count_before(self.conn, scope.erasure, eraser, plan.counts)
+            passing(f"counted_{eraser.name}")
+            eraser.erase(plan)
             passing(f"observing_{eraser.name}")
             return self._look(eraser, scope, before)
         except (TransientError, UnknownOutcome) as error:

@@ -1,0 +1,144 @@
+"""The purger: accepts deletion requests, blocks their subjects at once, leaves the rest to the saga."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from consumers.contract import BaseConsumer, Tx
+from consumers.deadletters import DeadLetter
+from consumers.purger import book, intake
+from consumers.purger.decide import Decided, Known, Request, deadline_of, decide, not_before
+from consumers.purger.driver import Driver
+from consumers.purger.registry import Parts
+from schemas.errors import InvalidEvent
+from schemas.events import Deletion
+from schemas.settings import Settings
+from schemas.topics import DELETIONS
+from schemas.words import ErasureState
+from stores.database import columns
+from streams.codec import Message, Position, Record, decode
+from streams.metrics import ERASURE_OLDEST, ERASURES
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A batch's requests, in order, and what is no request."""
+
+    requests: tuple[Request, ...]
+    letters: tuple[DeadLetter, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What is to be stored of a batch."""
+
+    decided: Decided
+    dead_letters: Sequence[DeadLetter]
+    counts: Mapping[str, int]
+
+
+class Purger(BaseConsumer[Ready, dict[bytes, Known], Result]):
+    """One consumer group over the topics of erasure."""
+
+    name = "purger"
+    topics = (DELETIONS,)
+    # A batch is blocked one subject after the other before the next is read.
+    batch_size = 100
+    tick_seconds = 0.25
+
+    def __init__(self, settings: Settings) -> None:
+        """Open what is needed and start the saga's thread."""
+        self._parts = Parts.open(settings)
+        self._driver = Driver(settings)
+        self._driver.start()
+
+    def close(self) -> None:
+        """Stop the thread and close."""
+        self._driver.stop()
+        self._parts.close()
+
+    def prepare(self, batch: Sequence[Record]) -> Ready:
+        """Name everything by keyed hashes and put each request into the vault."""
+        requests: list[Request] = []
+        letters: list[DeadLetter] = []
+        for record in batch:
+            try:
+                event = decode(record)
+            except InvalidEvent as error:
+                letters.append(DeadLetter(record.position, error.reason))
+                continue
+            if isinstance(event, Deletion):
+                requests.append(self._kept(record, event))
+        return Ready(tuple(requests), tuple(letters))
+
+    def load(self, tx: Tx, ready: Ready) -> dict[bytes, Known]:
+        """Read which of the requests are known."""
+        ids = [request.id for request in ready.requests]
+        rows = tx.execute(book.SQL.known, (ids,)).fetchall()
+        return {row[0]: Known(row[1], ErasureState(row[2])) for row in rows}
+
+    def decide(self, ready: Ready, state: dict[bytes, Known]) -> Result:
+        """Apply the rules."""
+        decided = decide(ready.requests, state)
+        refused = [DeadLetter(Position(*request.cause), reason) for request, reason in decided.refused]
+        counts = {
+            "accepted": len(decided.accepted),
+            "cancelled": len(decided.cancelled),
+            "duplicate": decided.repeated,
+        }
+        return Result(decided, (*ready.letters, *refused), counts)
+
+    def store(self, tx: Tx, result: Result) -> None:
+        """Write new requests as planned; a subject nobody has heard of gets a row to be fenced."""
+        accepted = result.decided.accepted
+        if accepted:
+            tx.execute(book.SQL.insert_tenants, ([request.tenant for request in accepted],))
+            people = [(r.subject, r.tenant, r.lock) for r in accepted if r.subject is not None]
+            tx.execute(book.SQL.insert_subjects, columns(people, 3))
+            tx.execute(book.SQL.insert_erasures, columns([_row(r) for r in accepted], 14))
+        if result.decided.cancelled:
+            tx.execute(book.SQL.cancel, (list(result.decided.cancelled),))
+
+    def settle(self, result: Result) -> None:
+        """Block right after the batch, without waiting for stores; the thread does the rest."""
+        if result.decided.accepted:
+            saga = self._parts.saga()
+            for request in result.decided.accepted:
+                saga.block_now(request.id)
+            self._driver.wake()
+
+    def tick(self, tx: Tx) -> Sequence[Message]:
+        """Show how many erasures are in which state, and how old the oldest open one is."""
+        states = dict(tx.execute(book.SQL.by_state).fetchall())
+        for state in ErasureState:
+            ERASURES.labels(state.value).set(states.get(state.value, 0))
+        row = tx.execute(book.SQL.oldest_open).fetchone()
+        ERASURE_OLDEST.set(float(row[0]) if row and row[0] is not None else 0)
+        return ()
+
+    def _kept(self, record: Record, event: Deletion) -> Request:
+        lookup = self._parts.vault.lookup(event.tenant, create=True)
+        if lookup is None:
+            raise RuntimeError("the vault drew no lookup key")
+        request = intake.request_of(record, event, lookup)
+        if not request.cancel:
+            intake.keep(self._parts.vault, request, event)
+        return request
+
+
+def _row(request: Request) -> tuple[object, ...]:
+    return (
+        request.id,
+        request.tenant,
+        request.subject,
+        request.lock,
+        request.kind.value if request.kind else "",
+        request.selector,
+        request.tag,
+        request.requested_at,
+        deadline_of(request),
+        not_before(request),
+        request.expected_digest,
+        *request.cause,
+    )
