@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import time
 from pathlib import Path
@@ -169,14 +170,37 @@ def _vector(body: Json) -> edge.EdgeVectorParams:
 
 
 def _cut_log(folder: Path) -> None:
-    """Drop a closed engine's write-ahead log, all of which is flushed.
+    """Replace a closed engine's write-ahead log, all of which is flushed, by one that goes on from it.
 
-    It is moved aside first: a kill between two removed files would leave half a log.
+    An empty log would count from nought again, and the engine passes over an operation whose number
+    is below that of the point it meets: deletes by filter and upserts would be lost without a word.
+    The old log is moved aside first: a kill between two removed files would leave half of one.
     """
+    _begin_log(folder)
     (folder / "wal").rename(folder / "wal.gone")
     _finish_cut(folder)
 
 
+def _begin_log(folder: Path) -> None:
+    """Lay ready a log of one harmless operation; a closed part's name is the number of its first."""
+    start = time.time_ns() // 1000
+    with contextlib.suppress(FileNotFoundError):
+        # The clock may have been set back.
+        known = orjson.loads((folder / "wal" / "first-index").read_bytes())["ack_index"]
+        start = max(start, known + 1_000_000)
+    scratch, ready = folder / "scratch", folder / "wal.next"
+    for path in (scratch, ready):
+        shutil.rmtree(path, ignore_errors=True)
+        path.mkdir()
+    config = edge.EdgeConfig(vectors=edge.EdgeVectorParams(size=1, distance=edge.Distance.Dot), wal_enabled=True)
+    engine = edge.EdgeShard.create(str(scratch), config)
+    engine.update(edge.UpdateOperation.delete_points([0]))
+    engine.close()
+    (scratch / "wal" / "open-1").rename(ready / f"closed-{start}")
+
+
 def _finish_cut(folder: Path) -> None:
-    for name in ("wal.gone", "temp_segments"):
+    if (folder / "wal.next").exists() and not (folder / "wal").exists():
+        (folder / "wal.next").rename(folder / "wal")
+    for name in ("wal.gone", "wal.next", "scratch", "temp_segments"):
         shutil.rmtree(folder / name, ignore_errors=True)
