@@ -1,0 +1,126 @@
+"""What an English verb governs: "painting, playing piano and tea tasting" are three things."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from consumers.extractor.rules.claim import Part
+from policy.text import normalise_key
+
+_MAX_WORDS = 9
+_MAX_PARTS = 12
+_PRONOUN = r"(?:i|it|it's|they|he|she|we|you|my|that|this|these|those|there|which|who|whose|where|what|how)"
+# Where the things end and another statement begins.
+_STOP = re.compile(
+    r"[;:!?()\u2014\n]| [-\u2013] |\.(?:\s|$)"
+    rf"|,? (?:because|since|but|so|although|though|even (?:though|if)|if|while|whereas|unless|until|which|who|whose|where|then|therefore|however)\b"
+    rf"|,? (?:and|or) (?:{_PRONOUN}|am|is|are|was|have|has|had|find|found|think|feel|felt|want|wanted|usually|often|always|sometimes|never|hope|would|will|can|could|do|don't|also|then|if|"
+    r"when|even|so|maybe|currently|recently|lately|now|just|especially when|spend|plan|get|make it|know|believe|went|tried|started|considering|wondering)\b"
+    rf"|, (?:{_PRONOUN}|as|especially when|and|or)? ?(?:i|it|they|he|she|we|you|do|did|does|are|is|can|could|would|have|please|what|how|any|thanks|thank|right|too|though|actually|so|just|not|to)\b"
+    r"|,? (?:as (?:it|they|i|this|that|these|well as (?:it|i))|to (?:help|relax|relieve|keep|make|improve|release|calm|unwind|stay|reduce|express|get|feel|be|clear|de-?stress|challenge|escape|pass)"
+    r"|in order to|so that|for (?:relaxation|fun|myself|it)|when|whenever|after|before|during|every|each|once|with you|from you|at the moment|these days|recently|lately"
+    r"|in my (?:free|spare|leisure) time|in general|by the way|at least|at all|very much|a lot|so much|the most|most of all|the best|as well\b(?! as)|too\b(?! )|too\.|anymore|any more|any longer|now\b|nowadays)\b"
+)
+_SEPARATOR = re.compile(
+    r",? (?:and also|as well as|and|or|along with|plus) |, (?:and |or )?|,? (?:especially|particularly|such as|including|for example|e\.g\.|mainly|and even|even) |,? like (?=[A-Z\"])"
+)
+_LIST_WORD = re.compile(r",? (?:especially|particularly|such as|including|for example|e\.g\.|mainly) ")
+_LEAD = re.compile(
+    r"^(?:to |also |even |just |mainly |mostly |sometimes |occasionally |simply |both |especially |particularly |things like |doing |all kinds of |all sorts of |various |many |different |some |other |a lot of "
+    r"|lots of |different kinds of |various types of |many kinds of |activities like |activities such as |some of )+",
+    re.IGNORECASE,
+)
+_TRAIL = re.compile(r"(?:,? (?:too|as well|etc\.?|and so on|and more|now|very much|a lot|so much|the most|myself|though|at home|in particular|the best|and all that|and stuff|or so))+$", re.IGNORECASE)
+# A thing that only the conversation explains.
+_VAGUE = re.compile(
+    r"^(?:it|them|this|that|these|those|him|her|you|your|yours|his|their|its|me|us|one|ones|both|everything|anything|something|nothing|what|whatever|how|who|whom|when|where|why|here|there|either|neither|each|none"
+    r"|several|others?|more|most|less|such|same|so|not|to|be|being able|having|someone|somebody|people|everyone|myself|yes|no|things?|way|any|all|ways?)\b(?! (?:arts|music|fiction))"
+    r"|\b(?:you|your|yours|this|these|those|here|today|yesterday|tonight|tomorrow|last (?:night|week|month|time)|so far|recommend\w*|mention\w*|suggest\w*|above|it|its|he|him|she|her|his|them|their|chatting|conversation"
+    r"|each other|one another|same)\b"
+    r"|^(?:talk|chat|ask|tell|say|know|hear|share|thank|discuss|introduce|see what|find out|try|sharing|talking|asking|telling|hearing|knowing|find|finding|meet|think|believe|help|start|begin|apologi[sz]e|point)\b(?! (?:music|with music))"
+    r"|\b(?:idea|suggestion|advice|plan|answer|question|problem|moment)s?$",
+    re.IGNORECASE,
+)
+_DEFINITE = re.compile(r"^the ", re.IGNORECASE)
+_GENERIC_DEFINITE = re.compile(
+    r"^the (?:\w+ ){0,3}of (?!the (?:story|movie|film|book|main|city|place|trip|character|novel|author|restaurant|hotel|game|park)\b)\w|^the (?:sea|ocean|beach|mountains?|countryside|outdoors|piano|guitar|violin|drums|flute|cello|rain|sun|snow|forest"
+    r"|colou?r \w|cold|heat|theatre|theater|opera|cinema|gym|city|stars|beatles|news|arts)",
+    re.IGNORECASE,
+)
+_ADJECTIVE = re.compile(r"^(?:\w+(?:al|ic|ish|ese|ive|ous|ful|less|able|ible|ian|ern)|hot|cold|modern|ancient|new|old|short|long|black|white|sweet|spicy|light|dark|pop|folk|rich|soft|warm|quiet|simple|healthy|northern|southern|fresh|japanese|french|italian)$", re.IGNORECASE)
+_CONSUME = re.compile(
+    r"^(?:eat(?:ing)?|drink(?:ing)?|listen(?:ing)? to|watch(?:ing)?|read(?:ing)?|have|having|cooking with|use|using)\s+(?=\S)(?:(?:the|a|an|some|my) )?",
+    re.IGNORECASE,
+)
+_GERUND = re.compile(r"^(?:go(?:ing)? (?!to|for|on|out|back|home|with|into|there)|do(?:ing)? (?=\w+ing\b)|the )", re.IGNORECASE)
+
+
+def parts(rest: str, offset: int, *, prefers: bool = False) -> Iterator[Part]:
+    """Yield the things that ``rest``, the text right after a verb, names; ``offset`` is where it stands."""
+    stop = _STOP.search(rest)
+    # A stop that cuts right away leaves nothing: "I like, but ..." names no thing.
+    body = rest[: stop.start()] if stop else rest
+    if prefers:
+        body = re.split(r" (?:over|rather than|instead of|more than|than) ", body)[0]
+        if not body.lstrip().lower().startswith("to "):
+            body = re.split(r" to (?!\w+ing\b)", body)[0]
+    for count, (begin, end) in enumerate(_split(body)):
+        part = _clean(body, begin, end)
+        if part is None:
+            return
+        if count >= _MAX_PARTS:
+            return
+        if part.text:
+            yield Part(part.text, part.start + offset, part.end + offset)
+
+
+def _split(body: str) -> Iterator[tuple[int, int]]:
+    begin = 0
+    for cut in _SEPARATOR.finditer(body):
+        if cut.start() < begin or _holds_together(body[begin : cut.start()], cut[0], body[cut.end() :]):
+            continue
+        yield begin, cut.start()
+        begin = cut.end()
+    yield begin, len(body)
+
+
+def _holds_together(left: str, separator: str, right: str) -> bool:
+    """True where "and" joins one thing: "black and white films", "Pride and Prejudice", "rock and roll"."""
+    if separator.strip(" ,") not in ("and", "or") or "," in separator:
+        return left.count('"') % 2 == 1
+    last, first = left.split()[-1:], right.split()[:1]
+    if not last or not first or left.count('"') % 2 == 1:
+        return True
+    named = last[0][0].isupper() and first[0][0].isupper() and len(left.split()) <= 3
+    alone = len(left.split()) == 1 and len(right.split(",")[0].split()) > 1
+    return named or (alone and _ADJECTIVE.match(last[0]) is not None) or (last[0].lower(), first[0].lower()) in _PAIRS
+
+
+_PAIRS = frozenset((("rock", "roll"), ("science", "technology"), ("hot", "sour"), ("sweet", "sour"), ("arts", "crafts"), ("fish", "chips"), ("peace", "quiet"), ("r", "b"), ("mac", "cheese"), ("trial", "error"), ("friends", "family"), ("family", "friends"), ("sights", "sounds")))
+
+
+def _clean(body: str, begin: int, end: int) -> Part | None:
+    """Return the thing without what does not belong to it; None where the list has ended."""
+    text = body[begin:end]
+    lead = _LEAD.match(text.lstrip())
+    begin += len(text) - len(text.lstrip()) + (lead.end() if lead else 0)
+    text = body[begin:end].rstrip(" .,!?'")
+    trail = _TRAIL.search(text)
+    if trail:
+        text = text[: trail.start()]
+    words = text.split()
+    if not words:
+        return Part("", begin, begin)
+    if len(words) > _MAX_WORDS or _VAGUE.search(text) or len(text) < 2:
+        return None
+    if _DEFINITE.match(text) and not _GENERIC_DEFINITE.match(text):
+        return None
+    return Part(text, begin, begin + len(text))
+
+
+def object_key(text: str) -> str:
+    """Return the key of a thing: "listening to jazz", "to listen to jazz" and "jazz" share one."""
+    bare = _GERUND.sub("", text.strip(" \"'"))
+    bare = _CONSUME.sub("", bare) or bare
+    return normalise_key(re.sub(r"^(?:a|an|the|some|my) ", "", bare, flags=re.IGNORECASE))

@@ -1,0 +1,215 @@
+"""From one sentence to claims: guards first, then every family of rules in the sentence's language."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from consumers.extractor.rules import facts_en, facts_zh, goals_en, goals_zh, orders, tastes_en, tastes_zh, tools
+from consumers.extractor.rules import sentences as kinds
+from consumers.extractor.rules.claim import LAST, PREFERENCES, Claim
+from consumers.extractor.rules.sentences import Sentence
+from policy.conditions import Stripped, strip_conditions
+from policy.text import normalise_key
+from schemas.words import MemoryType, Polarity
+
+_CLAUSE = re.compile(r"[，,]")
+_LONG_TIME = re.compile(
+    r"\b(?:this|next) (?:year|month|quarter|summer|winter|spring|autumn|fall|semester|term|week)|\bby (?:the end of|next|\d{4}|january|february|march|april|may|june|july|august|september|october|november|december)"
+    r"|\bin (?:the next )?(?:\d+|two|three|six|a few) (?:weeks|months|years)|\b(?:someday|one day)\b|今年|明年|[这本下]个?(?:季度|月|学期|周)|年底|[一二三四五六七八九十\d]+月|暑假|寒假|未来|半年|几年",
+    re.IGNORECASE,
+)
+# "Coffee on weekdays.": a condition and a thing, without any verb.
+_VERBLESS = re.compile(r"[\w' -]{2,40}|[\u4e00-\u9fff]{1,10}")
+_VERBLESS_NO = re.compile(
+    r"\b(?:i|you|we|he|she|it|they|is|are|was|were|do|does|did|have|has|had|go|went|see|meet|will|can|should|open|closed|closes|free|busy|work|the|this|that|what|how|maybe|no|not|yes|ok|okay|thanks|only|usually|often|hi|hello)\b|[我你他她它们有在是去要吗呢吧了想会]",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A claim with what bounds it, and the exact span of its quote; ``scope`` is the text whose times concern it."""
+
+    claim: Claim
+    quote: str
+    offset: int
+    scope: str = ""
+    conditions: tuple[str, ...] = ()
+    unresolved: bool = False
+    explicit: bool = False
+
+
+def read(sentence: Sentence) -> Iterator[Reading]:
+    """Yield what a sentence of the speaker's own words claims."""
+    order = orders.order_in(sentence.text, sentence.chinese)
+    if order is not None and not sentence.asks:
+        yield from _ordered(sentence, order)
+        return
+    if sentence.chinese:
+        yield from _chinese(sentence)
+    else:
+        yield from _english(sentence)
+
+
+def _ordered(sentence: Sentence, order: orders.Order) -> Iterator[Reading]:
+    """Read what an order names; "remember" makes it explicit, "forget" ends it."""
+    inner = Sentence(order.rest.rstrip(" .。!！"), sentence.start + order.offset, False, sentence.chinese)
+    found = [] if not inner.text else list(_chinese(inner) if inner.chinese else _english(inner))
+    if order.forget:
+        if order.points_back:
+            yield Reading(orders.end_of_last(order), sentence.text, sentence.start, explicit=True)
+        for reading in found:
+            claim = replace(reading.claim, ends=True, replaces=True, polarity=Polarity.NEUTRAL, rule="order.forget")
+            yield replace(reading, claim=claim, quote=sentence.text, offset=sentence.start, explicit=True)
+        return
+    if not found and (claim := orders.note(order)) is not None and not _unfit(inner):
+        found = [Reading(claim, claim.value, sentence.start + claim.start)]
+    third = orders.is_about_others(inner.text)
+    for reading in found:
+        claim = replace(reading.claim, confidence=0.95, importance=max(reading.claim.importance, 0.7), third_party=third)
+        yield replace(reading, claim=claim, explicit=True)
+
+
+def _unfit(sentence: Sentence) -> bool:
+    return kinds.is_one_off(sentence.text) or kinds.is_hypothetical(sentence.text, sentence.chinese)
+
+
+def _english(sentence: Sentence) -> Iterator[Reading]:
+    text, shift = _statement(sentence)
+    if not text or _unfit(sentence) or kinds.is_report(text, chinese=False):
+        return
+    claim = orders.standing(text, chinese=False)
+    if claim is not None:
+        yield _reading(claim, text, sentence.start + shift, Stripped(text))
+        return
+    bare = strip_conditions(text)
+    timed = _LONG_TIME.search(text) is not None
+    found = [*tastes_en.find(bare.text), *tools.find(bare.text, bool(bare.conditions)), *facts_en.find(text), *goals_en.find(text, timed)]
+    if not found and bare.conditions:
+        found = list(_verbless(bare))
+    for claim in _distinct(found):
+        yield _reading(claim, text, sentence.start + shift, bare)
+
+
+def _statement(sentence: Sentence) -> tuple[str, int]:
+    """Return the part of an English sentence that states: before ", do you?", nothing of a question."""
+    text = sentence.text
+    if kinds.is_question(text, sentence.asks, chinese=False):
+        return "", 0
+    if not sentence.asks:
+        return text, 0
+    cut = max(text.rfind(","), text.rfind(" and "), text.rfind(" but "))
+    return (text[:cut].rstrip(" ,"), 0) if cut > 0 else ("", 0)
+
+
+def _chinese(sentence: Sentence) -> Iterator[Reading]:
+    goes_on = False
+    timed = _LONG_TIME.search(sentence.text) is not None
+    claim = orders.standing(sentence.text, chinese=True)
+    if claim is not None and not sentence.asks:
+        yield _reading(claim, sentence.text, sentence.start, Stripped(sentence.text))
+        return
+    for text, start, last in _clauses(sentence.text):
+        asks = sentence.asks and last
+        if kinds.is_question(text, asks, chinese=True) or _skip(text):
+            goes_on = goes_on and not kinds.is_report(text, chinese=True)
+            continue
+        found = list(_clause(text, goes_on, timed))
+        goes_on = bool(found) or (goes_on and "我" not in text and not re.search(r"[他她它你]|朋友|妈|爸", text))
+        for claim, bare in found:
+            yield _reading(claim, text, sentence.start + start, bare)
+
+
+def _skip(text: str) -> bool:
+    return kinds.is_one_off(text) or kinds.is_hypothetical(text, chinese=True) or kinds.is_report(text, chinese=True)
+
+
+def _clause(text: str, goes_on: bool, timed: bool) -> Iterator[tuple[Claim, Stripped]]:
+    bare = strip_conditions(text)
+    found = [*tastes_zh.find(bare.text, goes_on), *tools.find(bare.text, bool(bare.conditions))]
+    if not found and bare.text != text:
+        found = list(tastes_zh.find(text, goes_on))
+        bare = Stripped(text) if found else bare
+    found += [*facts_zh.find(text, goes_on), *goals_zh.find(text, timed)]
+    if not found and bare.conditions:
+        found = list(_verbless(bare))
+    for claim in _distinct(found):
+        yield claim, bare
+
+
+def _clauses(text: str) -> list[tuple[str, int, bool]]:
+    """Cut at commas that separate statements; a list after a verb stays with it, and so does "except ..., ..."."""
+    cuts = [0]
+    for comma in _CLAUSE.finditer(text):
+        left, right = text[cuts[-1] : comma.start()], text[comma.end() :]
+        upto = _CLAUSE.split(right, maxsplit=1)[0]
+        if not _belongs(left, upto):
+            cuts.append(comma.end())
+    bounds = [*cuts, len(text) + 1]
+    return [(text[a : b - 1], a, b == bounds[-1]) for a, b in zip(bounds, bounds[1:], strict=False) if text[a : b - 1].strip()]
+
+
+_LIST_VERB = re.compile(r"喜欢|爱|讨厌|爱好|兴趣|受不了|学习?|养")
+_NO_ITEM = re.compile(r"[我你他她它这那吗呢吧啊很真太好谢不是有想就也还都因但所如可会能要让每]|什么|怎么|推荐|觉得")
+
+
+def _belongs(left: str, right: str) -> bool:
+    if re.match(r"除了?", left) and len(left) < 18:
+        return True
+    if re.search(r"不是.{1,12}$", left) and re.match(r"(?:而)?是", right):
+        return True
+    if re.match(r"(?:尤其|特别)(?:是|喜欢)", right):
+        return True
+    if re.match(r"(?:它|名字|名)?(?:叫|名叫)", right) and "养" in left:
+        return True
+    return _LIST_VERB.search(left) is not None and 0 < len(right) <= 5 and _NO_ITEM.search(right) is None
+
+
+def _verbless(bare: Stripped) -> Iterator[Claim]:
+    text = bare.text.strip(" .。!！")
+    if _VERBLESS.fullmatch(text) and not _VERBLESS_NO.search(text) and len(text.split()) <= 3:
+        yield Claim(
+            PREFERENCES,
+            f"likes.{normalise_key(text)}",
+            text,
+            0,
+            len(bare.text),
+            "verbless",
+            type=MemoryType.PREFERENCE,
+            polarity=Polarity.POSITIVE,
+            confidence=0.65,
+        )
+
+
+def _distinct(found: list[Claim]) -> Iterator[Claim]:
+    """Drop a second claim on the same slot, and a taste for what another rule understood better."""
+    seen: set[tuple[str, str]] = set()
+    for claim in found:
+        if (claim.namespace, claim.key) not in seen and claim.key.strip("."):
+            seen.add((claim.namespace, claim.key))
+            yield claim
+
+
+def _reading(claim: Claim, text: str, offset: int, bare: Stripped) -> Reading:
+    """Quote the claim's own span, or the whole clause where conditions were taken out of it."""
+    begin, end = (claim.start, claim.end) if bare.text == text or not claim.conditional else (0, len(text))
+    quote = text[begin:end].strip()
+    conditions = bare.conditions if claim.conditional and claim.key != LAST else ()
+    offset += begin + len(text[begin:end]) - len(text[begin:end].lstrip())
+    return Reading(claim, quote, offset, _scope(text, claim), conditions, bare.unresolved and claim.conditional)
+
+
+_STATEMENT = re.compile(r"[,;，；]|\b(?:and|but|so) (?=I\b)")
+
+
+def _scope(text: str, claim: Claim) -> str:
+    """Return the statement around a claim: "Today I went out, and I love walking" loves walking for longer than today."""
+    cuts = [0, *(match.end() for match in _STATEMENT.finditer(text)), len(text)]
+    index = max(i for i, cut in enumerate(cuts[:-1]) if cut <= max(claim.start, 0) or i == 0)
+    before = text[cuts[index - 1] : cuts[index]] if index else ""
+    # "Until Friday, I ..." names a time and nothing else.
+    begin = cuts[index - 1] if before and len(before.split()) <= 5 and len(before) <= 30 else cuts[index]
+    after = next((cut for cut in cuts if cut >= claim.end), len(text))
+    return text[begin:after]

@@ -1,0 +1,160 @@
+"""English likes and dislikes: "I love oysters", "I can't stand cilantro", "my favourite editor is Vim"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from consumers.extractor.rules import lexicon
+from consumers.extractor.rules.claim import PREFERENCES, WORK, Claim
+from consumers.extractor.rules.objects_en import object_key, parts
+from schemas.words import MemoryType, Polarity
+
+_ADVERB = (
+    r"(?:also|really|still|just|always|generally|usually|particularly|especially|absolutely|quite|actually|personally|mostly|mainly|do|both|truly|now|only|simply|honestly|rather"
+    r"|totally|very|much|so|definitely|certainly|either|all|a lot|kind of|never|thoroughly|deeply|enormously|sometimes|often|ever|even|myself|very much|pretty|been)"
+)
+_POSITIVE = r"(?:like|love|enjoy|prefer|adore|fancy|appreciate|am (?:{a} )*(?:into|fond of|keen on|passionate about|interested in|crazy about|obsessed with|addicted to|(?:a |an )?(?:big |huge |great |avid |real )?(?:fan of|lover of|enthusiast of))|have a (?:passion|weakness|soft spot) for)"
+_NEGATIVE = r"(?:hate|dislike|detest|loathe|despise|can'?t (?:stand|bear)|cannot (?:stand|bear)|can not (?:stand|bear)|am (?:{a} )*(?:tired|sick) of|am not (?:{a} )*(?:into|fond of|keen on|interested in|(?:a )?(?:big |huge )?fan of)|(?:don'?t|do not|never) (?:{a} )*(?:like|love|enjoy|fancy|care for))"
+_TASTE = re.compile(
+    rf"(?<![\w'])I(?P<been>(?:'ve| have))?(?P<adverbs>(?: {_ADVERB})*)(?: (?P<ended>no longer))?(?P<adverbs2>(?: {_ADVERB})*) "
+    rf"(?:(?P<negative>{_NEGATIVE.format(a=_ADVERB)})|(?P<positive>{_POSITIVE.format(a=_ADVERB)})|(?P<past>loved|liked|enjoyed|hated|been (?:{_ADVERB} )*(?:into|fond of|passionate about|interested in)))"
+    r"(?!')\b(?P<rest>.*)",
+    re.IGNORECASE | re.DOTALL,
+)
+_FAVOURITE = re.compile(
+    r"\bmy (?P<rank>(?:all-time |most |absolute |personal )*)(?:favou?rite|preferred) (?P<noun>(?:(?:kind|type|genre|style)s? of )?[\w\- ]{2,30}?)(?: (?:in the world|of all time|right now|now|to \w+))? (?:is|are|would be|would have to be|has always been|have always been|was always)"
+    r"(?P<adverbs>(?: (?:now|still|definitely|probably|always|actually|currently))*) (?P<rest>.*)",
+    re.IGNORECASE | re.DOTALL,
+)
+_IS_FAVOURITE = re.compile(
+    r"(?:^|[,;] ?(?:and |but )?)(?P<what>[^,;.!?]{2,40}?) (?:is|are) (?:definitely |still |now |also |actually )?(?:my (?:all-time )?favou?rites?)\b(?: (?P<noun>[\w\-]+(?: [\w\-]+)?))?",
+    re.IGNORECASE,
+)
+_HOBBIES = re.compile(
+    r"\bmy (?:main |other |biggest |favou?rite )*(?:hobbies|hobby|interests?|passions?|pastimes?)(?: and interests)? (?:are|is|include|includes|lies? in)(?: (?:things like|mainly|mostly|also))? (?P<rest>.*)",
+    re.IGNORECASE | re.DOTALL,
+)
+_ENDS = re.compile(r"\b(?:anymore|any more|any longer)\b", re.IGNORECASE)
+_CHANGED = re.compile(r"\b(?:now|these days|nowadays|lately|from now on|instead)\b", re.IGNORECASE)
+_CUE = re.compile(r"\bfavou?rite|\bpreferred|\bhobb|\binterest|\bpassion|\bpastime", re.IGNORECASE)
+_POLITE = re.compile(r"\bI (?:would|'d) (?:like|love|prefer)\b", re.IGNORECASE)
+_COPULA = re.compile(r"\bI(?:'|\u2019)m\b", re.IGNORECASE)
+_NEXT = re.compile(r"(?<![\w'])(?:and|but|though|while|yet),? I(?='|\u2019| )", re.IGNORECASE)
+
+
+def find(text: str) -> Iterator[Claim]:
+    """Yield every taste that the speaker states in a sentence."""
+    plain = text.replace("\u2019", "'")
+    for begin, end in _statements(plain):
+        yield from _taste(plain[begin:end], begin)
+    if _CUE.search(plain):
+        yield from _favourites(plain)
+
+
+def _statements(text: str) -> Iterator[tuple[int, int]]:
+    """Cut at ", and I ...": each statement has its own verb and polarity."""
+    cuts = [match.start() for match in _NEXT.finditer(text)]
+    bounds = [0, *cuts, len(text)]
+    return zip(bounds, bounds[1:], strict=False)
+
+
+def _taste(statement: str, offset: int) -> Iterator[Claim]:
+    # "I'm" and "I am" alike; the blank keeps every offset.
+    spelled = _COPULA.sub("I am", statement) if "'m" in statement.lower() else statement
+    shift = len(spelled) - len(statement)
+    match = _TASTE.search(spelled)
+    if match is None or _excluded(match):
+        return
+    ended = match["ended"] is not None or (match["negative"] is not None and _ENDS.search(match["rest"]) is not None)
+    negative = match["negative"] is not None and not ended
+    verb = (match["positive"] or match["negative"] or "").lower()
+    replaces = ended or _CHANGED.search(match["adverbs"] + match["adverbs2"] + match["rest"]) is not None
+    begin = max(0, match.start() - (shift if match.start() > 0 else 0)) + offset
+    for part in parts(match["rest"], match.start("rest") - shift + offset, prefers=verb == "prefer"):
+        slot = lexicon.slot_of_thing(part.text)
+        # A tool that is loved is a taste; one that is preferred is the choice for its slot.
+        chosen = slot is not None and verb == "prefer"
+        yield Claim(
+            namespace=WORK if chosen else PREFERENCES,
+            key=slot if chosen and slot else f"likes.{object_key(part.text)}",
+            value=part.text,
+            start=begin,
+            end=part.end,
+            rule="en.ended" if ended else "en.dislike" if negative else "en.like",
+            type=MemoryType.PREFERENCE,
+            polarity=Polarity.NEUTRAL if ended else Polarity.NEGATIVE if negative else Polarity.POSITIVE,
+            confidence=0.85,
+            importance=0.6 if negative else 0.5,
+            replaces=replaces,
+            ends=ended,
+        )
+
+
+def _excluded(match: re.Match[str]) -> bool:
+    """True for a past taste that is over, and for what only sounds like one ("I appreciate it")."""
+    if match["past"] is not None:
+        always = re.search(r"\b(?:always|long|still)\b", match["adverbs"] + match["adverbs2"], re.IGNORECASE)
+        return match["been"] is None or always is None and "been" not in match["past"].lower()
+    if match["been"] is not None and (match["positive"] or "").lower() not in ("have a passion for",):
+        return True
+    words = match["adverbs"].lower().split()
+    return (match["positive"] or "").lower() == "appreciate" or ("never" in words and match["positive"] is None)
+
+
+def _favourites(text: str) -> Iterator[Claim]:
+    for match in _FAVOURITE.finditer(text):
+        yield from _favourite(match["noun"], match["rest"], match.start(), match.start("rest"), match["adverbs"])
+    for match in _HOBBIES.finditer(text):
+        for part in parts(match["rest"], match.start("rest")):
+            yield _like(part.text, match.start(), part.end, "en.hobby")
+    for match in _IS_FAVOURITE.finditer(text):
+        what = match["what"].strip()
+        if re.match(r"(?:it|this|that|these|those|they|he|she|which|who|what|one|the|my|your|some|here)\b", what, re.IGNORECASE):
+            continue
+        key = lexicon.favourite_key(match["noun"] or "")
+        if key:
+            yield _single(key, what, match.start("what"), match.end())
+        else:
+            yield _like(what, match.start("what"), match.end(), "en.favourite")
+
+
+def _favourite(noun: str, rest: str, start: int, offset: int, adverbs: str) -> Iterator[Claim]:
+    found = list(parts(rest, offset))
+    noun = re.sub(r"^(?:kind|type|genre|style)s? of ", "", noun.strip(), flags=re.IGNORECASE)
+    key = lexicon.favourite_key(noun) or lexicon.favourite_key(noun.split()[-1] if noun.split() else "")
+    for part in found:
+        if key is None or len(found) > 1:
+            yield _like(part.text, start, part.end, "en.favourite")
+        else:
+            yield _single(key, part.text, start, part.end, replaces="now" in adverbs.lower())
+
+
+def _like(what: str, start: int, end: int, rule: str) -> Claim:
+    return Claim(
+        PREFERENCES,
+        f"likes.{object_key(what)}",
+        what,
+        start,
+        end,
+        rule,
+        type=MemoryType.PREFERENCE,
+        polarity=Polarity.POSITIVE,
+        importance=0.55,
+    )
+
+
+def _single(key: str, what: str, start: int, end: int, replaces: bool = False) -> Claim:
+    return Claim(
+        PREFERENCES if key.startswith("favourite.") else WORK,
+        key,
+        what,
+        start,
+        end,
+        "en.favourite",
+        type=MemoryType.PREFERENCE,
+        polarity=Polarity.POSITIVE,
+        confidence=0.9,
+        importance=0.6,
+        replaces=replaces,
+    )

@@ -1,0 +1,95 @@
+"""What a person or a project uses: "I now use Helix", "Go for this project's backend", 项目用 PostgreSQL, 改成 MySQL 了.
+
+Only known things (``lexicon``) fill a slot; a mere "I use this" is no choice.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from consumers.extractor.rules import lexicon
+from consumers.extractor.rules.claim import WORK, Claim
+from policy.text import normalise_key
+from schemas.words import MemoryType, Polarity
+
+_THING = "|".join(sorted(map(re.escape, lexicon.SLOT_OF), key=len, reverse=True))
+_NAMED = re.compile(rf"(?<![A-Za-z0-9_.\-])(?P<thing>(?:{_THING}))(?P<version> ?v?\d+(?:\.\d+)*)?(?![A-Za-z0-9_\-+#])", re.IGNORECASE)
+_BEFORE_EN = re.compile(
+    r"(?:(?P<who>\bI(?:'m|'ve| am| have)?|\bwe(?:'re|'ve)?|\bour (?:team|company|stack|project|app)|\b(?:the|this|my) (?:project|app|service|backend|frontend|repo|team)(?:'s (?:backend|frontend))?|\b(?P<name>[A-Z][\w\-]*))"
+    r"(?P<adverbs>(?: (?:now|currently|mostly|mainly|always|usually|just|recently|finally|primarily|only|actually|generally|do|have|both|all|been|both))*) "
+    r"(?:(?P<no>no longer (?:uses?|using)|(?:don'?t|doesn'?t|do not|does not) use|stopped using)|(?P<moved>switched (?:from [\w .+#]{2,24} )?to|moved (?:from [\w .+#]{2,24} )?to|migrated (?:from [\w .+#]{2,24} )?to|changed to)|uses?|using|runs?(?: on)?|running(?: on)?|works? with|writes?(?: (?:code |everything )?in)?|codes? in|prefers?|is (?:built|written|based) (?:on|in|with)|program in|chose|went with|go with)"
+    r"|(?P<order>^(?:please |always |let'?s |from now on,? |actually,? |no,? )*(?:use|switch to|go with|change (?:it |that )?to|make (?:it|that)))"
+    r"|(?P<not>\bnot [\w .+#]{2,24},? but)) (?:the |a )?(?:language |database |editor )?$",
+    re.IGNORECASE,
+)
+_BEFORE_ZH = re.compile(
+    r"(?P<who>我们?(?:公司|团队|项目)?|项目|后端|前端|服务|系统|数据库|编辑器|(?P<name>[A-Za-z][\w\-]*))?(?:的?(?:数据库|编辑器|语言|后端|前端|缓存|框架))?(?P<adverbs>(?:现在|目前|平时|一直|主要|一般|都|就|默认|已经|也|还是|最近|还)*)"
+    r"(?:(?P<no>不再?用|不再?使用|弃用)|(?P<moved>改成|改为|改用|换成|换为|换到|切换到|切到|迁移到|迁到|换用|转用|改回)了?|使用|用的?是?|采用|选用?|基于|(?P<not>不是.{1,12}[，,]?(?:而)?是))\s?$"
+)
+_BARE = re.compile(r"^(?:by default|in general|generally)$", re.IGNORECASE)
+_NOT_ANYMORE = re.compile(r"\b(?:anymore|any more|any longer)\b|了$", re.IGNORECASE)
+_PEOPLE = re.compile(r"^(?:he|she|they|you|it|everyone|who|which|that|people|someone|nobody|somebody|can|could|to|or|and|if|but)$", re.IGNORECASE)
+
+
+def find(text: str, conditions: bool) -> Iterator[Claim]:
+    """Yield choices of known things; ``conditions`` says that conditions were taken out of the sentence."""
+    for match in _NAMED.finditer(text):
+        slot = lexicon.SLOT_OF[match["thing"].lower()]
+        before = text[: match.start()]
+        claim = _english(match, slot, before) or _chinese(match, slot, before) or _bare(match, slot, text, conditions)
+        if claim is not None:
+            yield claim
+
+
+def _english(match: re.Match[str], slot: str, before: str) -> Claim | None:
+    how = _BEFORE_EN.search(before.replace("\u2019", "'"))
+    if how is None:
+        return None
+    key = slot
+    if how["name"]:
+        # A person who uses a thing is somebody else; a system that does is part of the work.
+        if _PEOPLE.match(how["name"]) or slot not in lexicon.SYSTEM_SLOTS:
+            return None
+        key = f"{normalise_key(how['name'])}.{slot}"
+    ended = how["no"] is not None
+    replaces = how["moved"] is not None or how["not"] is not None or how["order"] is not None or "now" in (how["adverbs"] or "").lower()
+    return _claim(match, key, how.start(), replaces=replaces or ended, ends=ended)
+
+
+def _chinese(match: re.Match[str], slot: str, before: str) -> Claim | None:
+    how = _BEFORE_ZH.search(before)
+    if how is None or re.search(r"[他她你它]们?$|朋友$|同事$|老板$", before[: how.start()]):
+        return None
+    if how["who"] is None and before[: how.start()].strip(" ，,。") and how["moved"] is None and how["not"] is None:
+        return None
+    key = f"{normalise_key(how['name'])}.{slot}" if how["name"] and slot in lexicon.SYSTEM_SLOTS else slot
+    ended = how["no"] is not None
+    replaces = how["moved"] is not None or how["not"] is not None or "现在" in (how["adverbs"] or "")
+    return _claim(match, key, how.start(), replaces=replaces or ended, ends=ended)
+
+
+def _bare(match: re.Match[str], slot: str, text: str, conditions: bool) -> Claim | None:
+    """Read "Python by default" and, where a condition was named, "Go"."""
+    rest = text[match.end() :].strip(" .。!！")
+    alone = not text[: match.start()].strip(" ")
+    if alone and (_BARE.match(rest) or (conditions and not rest)):
+        return _claim(match, slot, match.start())
+    return None
+
+
+def _claim(match: re.Match[str], key: str, start: int, *, replaces: bool = False, ends: bool = False) -> Claim:
+    return Claim(
+        WORK,
+        key,
+        match["thing"] + (match["version"] or ""),
+        start,
+        match.end(),
+        "tool.ended" if ends else "tool.use",
+        type=MemoryType.FACT if "." in key else MemoryType.PREFERENCE,
+        polarity=Polarity.NEUTRAL if ends else Polarity.POSITIVE,
+        confidence=0.85,
+        importance=0.6,
+        replaces=replaces,
+        ends=ends,
+    )

@@ -1,0 +1,151 @@
+"""Conditions under which a claim holds: found in a clause, written as names, tested in recall (C5).
+
+A condition is ``kind.what``: ``when.weekend``, ``on.phone``, ``at.work``, ``in.project.backend``, ``for.data_analysis``,
+``except.data_analysis``. Calendar ones are decided by the clock, the others by what the current input speaks of.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+
+from policy.text import condition_set, normalise_key, terms
+
+
+@dataclass(frozen=True, slots=True)
+class Stripped:
+    """A clause without its conditions. ``unresolved``: it names "this project" and nobody knows which."""
+
+    text: str
+    conditions: tuple[str, ...] = ()
+    unresolved: bool = False
+
+
+_MONTHS = {"spring": (3, 4, 5), "summer": (6, 7, 8), "autumn": (9, 10, 11), "winter": (12, 1, 2)}
+_HOURS = {"morning": (5, 12), "afternoon": (12, 18), "evening": (17, 24), "night": (21, 29)}
+_DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_ALIASES = {
+    "fall": "autumn", "weekdays": "weekday", "weekends": "weekend", "the week": "weekday", "week": "weekday",
+    "workdays": "weekday", "the weekend": "weekend", "the weekends": "weekend",
+    "工作日": "weekday", "平日": "weekday", "周末": "weekend", "早上": "morning", "早晨": "morning", "上午": "morning", "清晨": "morning",
+    "下午": "afternoon", "晚上": "evening", "傍晚": "evening", "夜里": "night", "深夜": "night", "睡前": "before_bed",
+    "春天": "spring", "夏天": "summer", "秋天": "autumn", "冬天": "winter", "夏季": "summer", "冬季": "winter",
+    "家里": "home", "家": "home", "公司": "work", "办公室": "work", "单位": "work", "学校": "school", "the office": "work", "office": "work",
+    "手机": "phone", "电脑": "computer", "平板": "tablet", "笔记本": "laptop",
+}  # fmt: skip
+# Conditions that say nothing: "in my spare time I like to read" holds always.
+_VAGUE = re.compile(
+    r"^(?:i(?:'m| am) (?:free|bored|not busy|at leisure)|i have (?:free |spare |some )?time|free|bored|possible|平时|没事|有空|空闲|闲暇|闲|有时间|业余|"
+    r"休息|无聊|空余|没课|有机会)",
+    re.IGNORECASE,
+)
+_ENGLISH = re.compile(
+    r",?\s*\b(?:"
+    r"(?:on|during|over) (?P<week>weekdays?|(?:the )?weekends?|workdays|the week)"
+    rf"|on (?P<day>(?:{'|'.join(_DAYS)}))s?"
+    r"|in the (?P<hour>morning|afternoon|evening)s?|at (?P<night>night)"
+    r"|in (?:the )?(?P<season>spring|summer|autumn|fall|winter)(?:time)?\b"
+    r"|(?:after|before) (?P<meal>work|school|dinner|lunch|breakfast|bed)"
+    r"|(?<!\bbeing )(?<!\bbe )at (?P<place>work|home|school|the office)"
+    r"|on (?:my|the) (?P<device>phone|laptop|tablet|computer|desktop|ipad|mobile)"
+    r"|(?:in|for|on|with) (?P<which>this|that|our|my|the) (?P<what>project|repo|repository|codebase)(?:(?:'s|\u2019s) (?P<part>[\w\-]+))?"
+    r"|(?:except|but not) (?:for |when |in |on |with )?(?P<not>[\w\- ]+?)(?=[.,;!?]|$)"
+    r"|when(?:ever)? (?P<free>(?:i(?:'m| am)? |i've )?[\w'\- ]+?)(?=[.,;!?]|$| i\b))",
+    re.IGNORECASE,
+)
+_CHINESE = re.compile(
+    r"(?<![欢爱厌是])(?:每到|每逢|在|到了?)?(?P<time>工作日|平日(?!里)|周末|早上|早晨|清晨|上午|下午|晚上|傍晚|夜里|深夜|睡前)(?:的?时候|里)?(?!去|到|我去)"
+    r"|(?<![欢爱厌是])(?:每到|每逢|在)?(?P<season>[春夏秋冬]天|[夏冬]季)(?:的?时候|里)?"
+    r"|在(?P<place>家里?|公司|办公室|单位|学校)(?:里|的时候|时)?(?!工作|上班|上学)"
+    r"|(?:在|用)(?:我的)?(?P<device>手机|电脑|平板|笔记本)上?(?:的时候|时)?"
+    r"|(?:在)?(?P<which>这个?|该|本|我们的?|我的)?项目(?:的(?P<part>[\w]{2,6}?))?(?:[里中上]|的时候)"
+    r"|在?(?P<which2>这个|该|本)项目的?(?P<part2>前端|后端|测试|文档|代码)?"
+    r"|除了?(?P<not>[^，。！？、还也都]{1,14}?)(?:之外|以外|外|时)?(?=，?(?P<also>我?.{0,2}[还也])|，|我?都|其他|一律)"
+    r"|(?:当我?|在|我)?(?P<free>[^，。！？我]{1,10}?)(?:的时候|之?时(?=，|我|喜))"
+)
+
+
+def strip_conditions(text: str) -> Stripped:
+    """Take the conditions out of a clause and name them."""
+    found: list[str] = []
+    unresolved = False
+
+    def take(match: re.Match[str]) -> str:
+        nonlocal unresolved
+        name, open_scope = _name({key: value for key, value in match.groupdict().items() if value})
+        if name is None and not open_scope and match.groupdict().get("free"):
+            return "我" if match[0].startswith("我") or match[0].startswith("当我") else ""
+        if name:
+            found.append(name)
+        unresolved = unresolved or open_scope
+        return "我" if "我" in match[0][:2] and "们" not in match[0][:3] and "的" not in match[0][:3] else ""
+
+    rest = _ENGLISH.sub(take, text)
+    if not rest.isascii():
+        rest = _CHINESE.sub(take, rest)
+    return Stripped(rest.strip(" ,，"), condition_set(found), unresolved)
+
+
+def _name(groups: dict[str, str]) -> tuple[str | None, bool]:
+    """Return the name of a condition (None where it says nothing), and whether its scope is unknown."""
+    for key in ("week", "day", "hour", "night", "season", "time"):
+        if key in groups:
+            return f"when.{_alias(groups[key])}", False
+    if "meal" in groups:
+        return f"when.{groups['meal'].lower()}", False
+    if "place" in groups:
+        return f"at.{_alias(groups['place'])}", False
+    if "device" in groups:
+        return f"on.{_alias(groups['device'])}", False
+    if "not" in groups:
+        return (None if "also" in groups else f"except.{normalise_key(groups['not'])}"), False
+    if "free" in groups:
+        return (None if _VAGUE.match(groups["free"]) else f"when.{_when(groups['free'])}"), False
+    which = (groups.get("which") or groups.get("which2") or "").lower()
+    part = groups.get("part") or groups.get("part2")
+    name = f"in.project.{normalise_key(part)}" if part else "in.project"
+    return name, which in ("this", "that", "这", "这个", "该", "本")
+
+
+def _alias(word: str) -> str:
+    word = word.lower()
+    return _ALIASES.get(word) or _ALIASES.get(word.rstrip("s")) or normalise_key(word)
+
+
+def _when(text: str) -> str:
+    return normalise_key(re.sub(r"^(?:i(?:'m| am)?|i've) ", "", text, flags=re.IGNORECASE))
+
+
+def holds(condition: str, local: datetime, spoken_of: Collection[str]) -> bool | None:
+    """Return whether a condition holds, None where nothing tells.
+
+    Args:
+        condition: A name that ``strip_conditions`` gave.
+        local: The speaker's local time.
+        spoken_of: ``terms`` of the current input and its context.
+    """
+    kind, _, what = condition.partition(".")
+    if kind == "when":
+        by_clock = _by_clock(what, local)
+        if by_clock is not None:
+            return by_clock
+    wanted = set(terms(what.replace("_", " ").replace(".", " "))) - {"project"}
+    named = bool(wanted & set(spoken_of))
+    if kind == "except":
+        return not named
+    return True if named else None
+
+
+def _by_clock(what: str, local: datetime) -> bool | None:
+    if what in ("weekday", "weekend"):
+        return (local.weekday() < 5) == (what == "weekday")
+    if what in _DAYS:
+        return _DAYS.index(what) == local.weekday()
+    if what in _MONTHS:
+        return local.month in _MONTHS[what]
+    if what in _HOURS:
+        begins, ends = _HOURS[what]
+        return begins <= local.hour < ends or begins <= local.hour + 24 < ends
+    return None
