@@ -7,7 +7,10 @@ from schemas.settings import Settings
 
 def main(settings: Settings) -> int:
     """Run the extractor until it is told to stop; return the exit code."""
+    from contextlib import closing
+
     from consumers.extractor.consumer import Extractor
     from consumers.worker import run
 
-    return run(Extractor(settings), settings)
+    with closing(Extractor(settings)) as consumer:
+        return run(consumer, settings)

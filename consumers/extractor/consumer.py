@@ -78,6 +78,12 @@ class Extractor(BaseConsumer[Ready, State, Result]):
         ]
         return [_event(*row) for row in rows]
 
+    def close(self) -> None:
+        """Let go of the database and the vault."""
+        if self._connection is not None:
+            self._connection.close()
+        self._vault.close()
+
     def _ensure(self, items: Sequence[Item], names: Names) -> None:
         """Give a handle to those who have a record after their fence; the erased are not named again."""
         records: dict[Pair, list[Item]] = defaultdict(list)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from consumers.extractor.rules import NAME, VERSION
 from stores.sealing import SubjectKeys
 
-EXTRACTOR = "rules/1"
+EXTRACTOR = f"{NAME}/{VERSION}"
 """Name and version of the rule extractor; a new version may propose anew what an old one did."""
 
 

@@ -24,7 +24,7 @@ def recall_turn(body: bytes, role: str, at: datetime) -> tuple[Draft, ...]:
     return drafts_of(
         Spoken(
             Role.USER,
-            tuple(Segment(text, Origin(origin)) for text, origin in fields["segments"]),
+            tuple(Segment(part["text"], Origin(part["origin"])) for part in fields["segments"]),
             at,
             fields.get("timezone"),
             fields["conversation"],

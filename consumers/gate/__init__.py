@@ -7,7 +7,10 @@ from schemas.settings import Settings
 
 def main(settings: Settings) -> int:
     """Run the gate until it is told to stop; return the exit code."""
+    from contextlib import closing
+
     from consumers.gate.consumer import Gate
     from consumers.worker import run
 
-    return run(Gate(settings), settings)
+    with closing(Gate(settings)) as consumer:
+        return run(consumer, settings)

@@ -82,6 +82,10 @@ class Gate(BaseConsumer[Ready, State, Result]):
         for made in result.decisions:
             DECIDED.labels(made.verdict.outcome, made.verdict.rule).inc()
 
+    def close(self) -> None:
+        """Let go of the vault."""
+        self._vault.close()
+
 
 def _position(record: Record) -> tuple[int, int, int]:
     return record.position
