@@ -24,20 +24,13 @@ CROSS JOIN LATERAL (SELECT CASE
 END AS refused) r
 WHERE s.ref = %(ref)s AND s.handle = %(handle)s AND s.epoch = %(epoch)s AND s.consent <> 'paused'
 
--- name: sources
-SELECT memory, candidate, at, body FROM sources
-WHERE handle = %(handle)s AND memory = ANY(%(ids)s)
-ORDER BY memory, at, candidate
-
--- name: lock
-SELECT pg_advisory_xact_lock_shared(%(lock)s)
-
--- name: trace
--- Under the lock, and only while the subject is still who was read: a trace must not outlive a Block.
-INSERT INTO traces (id, handle, epoch, policy_version, index_version, degraded, memories, body)
-SELECT %(id)s, s.handle, s.epoch, %(policy)s, %(index)s, %(degraded)s, %(memories)s, %(body)s
-FROM subjects s
-WHERE s.ref = %(ref)s AND s.handle = %(handle)s AND s.epoch = %(epoch)s
+-- name: leave
+-- The trace, and the sources of what is shown; at least one row, whose first column says whether the trace was stored.
+SELECT t.stored, s.memory, s.candidate, s.at, s.body
+FROM (SELECT leave_trace(%(lock)s, %(ref)s, %(handle)s, %(epoch)s, %(id)s, %(policy)s, %(index)s, %(degraded)s,
+                         %(memories)s, %(body)s) AS stored) t
+LEFT JOIN sources s ON s.handle = %(handle)s AND s.memory = ANY(%(memories)s)
+ORDER BY s.memory, s.at, s.candidate
 
 -- name: used
 -- Coarse on purpose: a row that is recalled all day is written once an hour. Busy rows are left for the next time.

@@ -149,6 +149,7 @@ def write_trace(
     trace = os.urandom(ID_BYTES)
     values = {
         "id": trace,
+        "lock": lock_of(who.ref),
         "ref": who.ref,
         "handle": who.handle,
         "epoch": who.epoch,
@@ -158,9 +159,6 @@ def write_trace(
         "memories": list(ids),
         "body": keys.seal(trace, body),
     }
-    with connection.pipeline(), connection.transaction():
-        connection.execute(SQL.lock, {"lock": lock_of(who.ref)})
-        stored = connection.execute(SQL.trace, values)
-        sources = connection.execute(SQL.sources, {"handle": who.handle, "ids": list(ids)})
-        rows = sources.fetchall()
-    return (trace.hex() if stored.rowcount else None), rows
+    rows = connection.execute(SQL.leave, values).fetchall()
+    sources = [row[1:] for row in rows if row[1] is not None]
+    return (trace.hex() if rows[0][0] else None), sources

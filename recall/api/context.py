@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from threading import Lock
 
 from psycopg_pool import ConnectionPool
 
@@ -18,6 +19,7 @@ from stores.database import Connection
 from stores.embeddings import embedder
 from stores.vault import Vault, open_vault
 from stores.vectors import VectorIndex
+from streams.codec import Message
 from streams.metrics import EVENTS
 from streams.producer import Publisher
 
@@ -25,6 +27,31 @@ from streams.producer import Publisher
 THREADS = 8
 # The client takes whole seconds; a search takes milliseconds or something is wrong.
 SEARCH_SECONDS = 1
+
+
+class Outbound:
+    """The producer of events, made when something is first sent: most processes of the read side never write."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Keep where to publish."""
+        self._settings = settings
+        self._lock = Lock()
+        self._publisher: Publisher | None = None
+
+    def send(self, message: Message) -> None:
+        """Publish one event.
+
+        Raises:
+            PartUnavailable: the broker did not take it.
+        """
+        with self._lock:
+            self._publisher = self._publisher or Publisher(self._settings, "api")
+        self._publisher.send([message])
+
+    def close(self) -> None:
+        """Close the producer where there is one."""
+        if self._publisher is not None:
+            self._publisher.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +64,13 @@ class Context:
     vault: Vault
     pool: ConnectionPool[Connection]
     recall: Recall
-    publisher: Publisher
+    outbound: Outbound
     threads: ThreadPoolExecutor
 
     def close(self) -> None:
         """Give back what is held; nothing here loses data."""
         self.threads.shutdown(wait=False, cancel_futures=True)
-        self.publisher.close()
+        self.outbound.close()
         self.pool.close()
         self.vault.close()
 
@@ -72,6 +99,6 @@ def open_context(settings: Settings) -> Context:
         vault=vault,
         pool=pool,
         recall=Recall(parts, lambda outcome: EVENTS.labels("recall", outcome).inc()),
-        publisher=Publisher(settings, "api"),
+        outbound=Outbound(settings),
         threads=ThreadPoolExecutor(THREADS, thread_name_prefix="request"),
     )

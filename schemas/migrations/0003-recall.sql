@@ -15,5 +15,21 @@ CREATE TABLE traces (
 );
 CREATE INDEX traces_handle ON traces (handle, at);
 
+-- Stores a trace in one round trip, and only while the subject is still who was read: a trace must not outlive a Block.
+-- plpgsql, since each statement in it sees what was committed before that statement, so the row is read under the lock.
+CREATE FUNCTION leave_trace(
+    subject_lock bigint, subject_ref bytea, subject_handle bytea, subject_epoch integer, trace bytea,
+    policy text, index text, without_index boolean, given bytea[], sealed bytea
+) RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    PERFORM pg_advisory_xact_lock_shared(subject_lock);
+    INSERT INTO traces (id, handle, epoch, policy_version, index_version, degraded, memories, body)
+    SELECT trace, s.handle, s.epoch, policy, index, without_index, given, sealed
+    FROM subjects s
+    WHERE s.ref = subject_ref AND s.handle = subject_handle AND s.epoch = subject_epoch;
+    RETURN FOUND;
+END
+$$;
+
 -- Conflict sets are few and are shown with every recall of their subject (C7).
 CREATE INDEX memories_conflicted ON memories (handle) WHERE status = 'conflicted';
