@@ -1,0 +1,352 @@
+"""The worker's side of the log: the one Kafka consumer, owned by one thread.
+
+Every partition that Kafka assigns is *held* by one `Held` object, until it is revoked or lost; a new
+assignment is a new object. A held partition gives records only while it is *ready*, which
+`resynchronise` makes it and `distrust` unmakes. So whatever arrives late, early or twice around a
+rebalance, an error or a seek is not taken:
+
+    assigned ──▶ held ──resynchronised──▶ ready ──▶ records
+                  ▲                         │
+                  └──────── distrust ───────┘        revoked, lost: the object is dropped
+
+Nothing is open while the consumer is polled: no transaction, no batch but one that waits to be
+tried again and has moved no position. Giving a partition up therefore needs no flush; the time for
+finishing a batch, after which Kafka gives its partitions away, is ``max.poll.interval.ms``.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from confluent_kafka import OFFSET_END, Consumer, KafkaError, KafkaException, Message, TopicPartition
+
+from consumers.contract import Record
+from consumers.positions import Move
+from schemas.errors import PartUnavailable
+from schemas.settings import Settings
+from streams.client import code, common, unavailable
+from streams.codec import record
+from streams.offsets import group_id
+
+logger = logging.getLogger(__name__)
+
+MAX_POLL_INTERVAL_MS = 120_000
+_REQUEST_S = 10.0
+_SLICE_S = 0.05
+_QUEUE_KB = 8192
+"""What the client reads ahead, in all: bounds memory, and a batch of large turns with it."""
+
+
+class Gone(Exception):
+    """The Kafka client is of no further use; the process ends and is started again."""
+
+
+@dataclass(eq=False, slots=True)
+class Held:
+    """One assignment of one partition.
+
+    Attributes:
+        topic: the topic's name.
+        part: the partition.
+        log: number of the log, known once ready.
+        next: the stored position as this worker last read or wrote it.
+        reached: the offset after what intake has taken, control records passed over.
+        ready: whether its records are taken.
+    """
+
+    topic: str
+    part: int
+    log: int = -1
+    next: int = -1
+    reached: int = -1
+    ready: bool = False
+
+    def at(self, offset: int) -> TopicPartition:
+        """This partition with an offset, as the client wants it."""
+        return TopicPartition(self.topic, self.part, offset)
+
+
+@dataclass(slots=True)
+class Batch:
+    """Records of one turn of the loop, in the order of each partition, and where they lead.
+
+    ``nexts`` may lead past the last record: over control records and aborted transactions.
+    """
+
+    records: list[Record] = field(default_factory=list)
+    nexts: dict[Held, int] = field(default_factory=dict)
+
+    def moves(self) -> list[Move]:
+        """The compare-and-set that this batch stands for."""
+        return [Move(held.log, held.part, held.next, to) for held, to in self.nexts.items()]
+
+    def moved(self) -> None:
+        """Note that the positions are stored."""
+        for held, to in self.nexts.items():
+            held.next = to
+
+    def offsets(self) -> list[TopicPartition]:
+        """What to commit to Kafka: the stored positions."""
+        return [held.at(held.next) for held in self.nexts]
+
+    def held(self) -> Batch:
+        """What is left of it now that partitions may have gone."""
+        kept = {held: to for held, to in self.nexts.items() if held.ready}
+        places = {(held.log, held.part) for held in kept}
+        return Batch([item for item in self.records if item.position[:2] in places], kept)
+
+    def halves(self) -> tuple[Batch, Batch]:
+        """Two batches which, one after the other, are this one."""
+        middle = len(self.records) // 2
+        first = self._part(self.records[:middle])
+        rest = Batch(self.records[middle:], dict(self.nexts))
+        return first, rest
+
+    def _part(self, records: list[Record]) -> Batch:
+        by_place = {(held.log, held.part): held for held in self.nexts}
+        return Batch(records, {by_place[at[:2]]: at.pos + 1 for at in (r.position for r in records)})
+
+
+def consumer_config(settings: Settings, name: str) -> dict[str, Any]:
+    """Settings of the one consumer."""
+    return common(settings, name) | {
+        "group.id": group_id(name),
+        "group.protocol": "consumer",
+        "enable.auto.commit": False,
+        "enable.auto.offset.store": False,
+        # A position outside the log is for `resynchronise` to judge, never to be skipped.
+        "auto.offset.reset": "error",
+        "isolation.level": "read_committed",
+        # Tells where a partition ends behind its control records: a position gets there exactly.
+        "enable.partition.eof": True,
+        "max.poll.interval.ms": MAX_POLL_INTERVAL_MS,
+        # The broker answers as soon as there is a record; this bounds an idle request.
+        "fetch.wait.max.ms": 100,
+        "fetch.queue.backoff.ms": 5,
+        "fetch.error.backoff.ms": 100,
+        # One record may be larger than any of these and still arrives.
+        "queued.max.messages.kbytes": _QUEUE_KB,
+        "fetch.max.bytes": 4 << 20,
+        "fetch.message.max.bytes": 1 << 20,
+    }
+
+
+class Intake:
+    """Takes batches, keeps track of what is held."""
+
+    def __init__(self, consumer: Consumer, topics: Sequence[str]) -> None:
+        """Own the client and join its group."""
+        self._consumer = consumer
+        self._held: dict[tuple[str, int], Held] = {}
+        self._consumer.subscribe(
+            list(topics),
+            on_assign=self._assigned,
+            on_revoke=self._revoked,
+            on_lost=self._lost,
+        )
+
+    # -- what Kafka says, always inside a call of ours ---------------------------------------
+
+    def _assigned(self, consumer: Consumer, parts: list[TopicPartition]) -> None:
+        logger.info("assigned %s", _names(parts))
+        for part in parts:
+            self._held[part.topic, part.partition] = Held(part.topic, part.partition)
+        # Where to begin is decided by `resynchronise`, which seeks. Until then nothing old is
+        # fetched, and what is new arrives at a partition that is not ready and is dropped.
+        consumer.incremental_assign([TopicPartition(p.topic, p.partition, OFFSET_END) for p in parts])
+
+    def _revoked(self, consumer: Consumer, parts: list[TopicPartition]) -> None:
+        logger.info("revoked %s", _names(parts))
+        self._drop(parts)
+        consumer.incremental_unassign(parts)
+
+    def _lost(self, consumer: Consumer, parts: list[TopicPartition]) -> None:
+        logger.warning("lost %s", _names(parts))
+        self._drop(parts)
+        consumer.incremental_unassign(parts)
+
+    def _drop(self, parts: Iterable[TopicPartition]) -> None:
+        for part in parts:
+            held = self._held.pop((part.topic, part.partition), None)
+            if held is not None:
+                held.ready = False
+
+    # -- taking -------------------------------------------------------------------------------
+
+    def take(self, limit: int, wait: float) -> Batch:
+        """Wait for a first record, then take what has arrived with it, up to ``limit``.
+
+        Raises:
+            Gone: the client has failed for good.
+        """
+        try:
+            first = self._consumer.poll(wait)
+            if first is None:
+                return Batch()
+            arrived = [first, *self._consumer.consume(limit - 1, 0)] if limit > 1 else [first]
+        except KafkaException as error:
+            # What this call had taken is lost to us, so every place is looked up again.
+            self.distrust()
+            raise _worse(error) from None
+        return self._sift(arrived)
+
+    def _sift(self, arrived: Iterable[Message]) -> Batch:
+        batch = Batch()
+        held_by_place, records, nexts = self._held, batch.records, batch.nexts
+        for item in arrived:
+            held = held_by_place.get((item.topic(), item.partition()))  # type: ignore[arg-type]
+            error = item.error()
+            if error is not None:
+                self._notice(error, held, item)
+                continue
+            offset = item.offset()
+            if held is None or not held.ready or offset is None or offset < held.reached:
+                continue
+            held.reached = nexts[held] = offset + 1
+            records.append(record(item, held.log))
+        for held in nexts:
+            nexts[held] = held.reached
+        return batch
+
+    def _notice(self, error: KafkaError, held: Held | None, item: Message) -> None:
+        if error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - librdkafka's name
+            if held is not None and held.ready:
+                held.reached = max(held.reached, item.offset() or 0)
+            return
+        if error.fatal():
+            raise Gone(error.name())
+        logger.warning("kafka: %s", error.name())
+        if held is not None:
+            held.ready = False
+
+    def passed(self) -> Batch:
+        """Give a batch without records that moves over what intake has passed over."""
+        return Batch([], {h: h.reached for h in self._held.values() if h.ready and h.reached > h.next})
+
+    # -- waiting ------------------------------------------------------------------------------
+
+    def hold(self, seconds: float, done: Callable[[], bool]) -> None:
+        """Wait with every partition paused and the group membership kept up.
+
+        Records that were read ahead are fetched again from where intake had got to.
+        """
+        deadline = time.monotonic() + seconds
+        try:
+            self._consumer.pause(self._consumer.assignment())
+            while time.monotonic() < deadline and not done():
+                item = self._consumer.poll(min(_SLICE_S, seconds))
+                if item is not None and item.error() is not None and item.error().fatal():
+                    raise Gone(item.error().name())
+            self._consumer.resume(self._consumer.assignment())
+            for held in self._held.values():
+                if held.ready:
+                    self._consumer.seek(held.at(held.reached))
+        except KafkaException as error:
+            self.distrust()
+            logger.warning("kafka: %s", code(error))
+
+    # -- resynchronising ----------------------------------------------------------------------
+
+    def distrust(self) -> None:
+        """Take nothing more of any partition until it is resynchronised."""
+        for held in self._held.values():
+            held.ready = False
+
+    def unready(self) -> list[Held]:
+        """Give the partitions to be resynchronised, in (topic, partition) order."""
+        waiting = (held for held in self._held.values() if not held.ready)
+        return sorted(waiting, key=lambda held: (held.topic, held.part))
+
+    def committed(self, parts: Sequence[Held]) -> dict[Held, int | None]:
+        """Ask the group's committed offsets.
+
+        Raises:
+            PartUnavailable: no answer.
+        """
+        try:
+            found = self._consumer.committed([held.at(0) for held in parts], timeout=_REQUEST_S)
+        except KafkaException as error:
+            raise unavailable(error) from error
+        by_place = {(at.topic, at.partition): at.offset for at in found}
+        offsets = {held: by_place[held.topic, held.part] for held in parts}
+        return {held: offset if offset >= 0 else None for held, offset in offsets.items()}
+
+    def watermarks(self, held: Held) -> tuple[int, int]:
+        """Ask for a partition's first offset and the one after its last committed record.
+
+        Raises:
+            PartUnavailable: no answer.
+        """
+        try:
+            found = self._consumer.get_watermark_offsets(held.at(0), timeout=_REQUEST_S)
+        except KafkaException as error:
+            raise unavailable(error) from error
+        if found is None:
+            raise PartUnavailable("kafka: no watermarks")
+        return found
+
+    def start(self, held: Held, log: int, position: int) -> None:
+        """Take records from here on.
+
+        Raises:
+            PartUnavailable: the client could not go there yet.
+        """
+        try:
+            self._consumer.seek(held.at(position))
+        except KafkaException as error:
+            raise unavailable(error) from error
+        held.log, held.next, held.reached, held.ready = log, position, position, True
+
+    # -- committing ---------------------------------------------------------------------------
+
+    def membership(self) -> Any:
+        """Who this worker is in its group, which fences its offsets in a transaction."""
+        return self._consumer.consumer_group_metadata()
+
+    def commit_later(self, batch: Batch) -> None:
+        """Commit offsets that no message goes with, without waiting.
+
+        Where it is lost, the next resynchronisation finds nothing to publish in between.
+        """
+        try:
+            self._consumer.commit(offsets=batch.offsets(), asynchronous=True)
+        except KafkaException as error:
+            logger.warning("kafka: %s", code(error))
+
+    # -- looking ------------------------------------------------------------------------------
+
+    def parts(self) -> list[Held]:
+        """Give what is held now."""
+        return list(self._held.values())
+
+    def lag(self) -> dict[str, int]:
+        """Count by topic what lies between stored positions and ends; asks the broker.
+
+        Raises:
+            PartUnavailable: no answer.
+        """
+        left: dict[str, int] = {}
+        for held in self._held.values():
+            if held.ready:
+                behind = self.watermarks(held)[1] - held.next
+                left[held.topic] = left.get(held.topic, 0) + max(0, behind)
+        return left
+
+    def close(self) -> None:
+        """Leave the group."""
+        self._consumer.close()
+
+
+def _names(parts: Iterable[TopicPartition]) -> str:
+    return " ".join(sorted(f"{part.topic}/{part.partition}" for part in parts)) or "nothing"
+
+
+def _worse(error: KafkaException) -> Exception:
+    inside = error.args[0]
+    if isinstance(inside, KafkaError) and inside.fatal():
+        return Gone(inside.name())
+    return unavailable(error)

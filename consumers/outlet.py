@@ -1,0 +1,146 @@
+"""The worker's transactional producer: messages and offsets out together, or neither.
+
+begin ─▶ produce ─▶ flush ─▶ send offsets ─▶ commit ─▶ out
+│          │         │            │           │
+└──────────┴─────────┴────────────┴───────────┴──▶ abort ─▶ UnknownOutcome: resynchronise
+fenced, fatal ─▶ Gone: end, be restarted
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+from confluent_kafka import KafkaException, Producer, TopicPartition
+
+from consumers.faults import ABORT_KAFKA, BEFORE_KAFKA_COMMIT, Faults
+from consumers.intake import Gone
+from schemas.errors import PartUnavailable, UnknownOutcome
+from streams.client import code, detail, unavailable
+from streams.codec import Message
+from streams.producer import produce
+
+logger = logging.getLogger(__name__)
+
+_REQUEST_S = 10.0
+_COMMIT_TRIES = 3
+_CHUNK = 10_000
+"""Records in one transaction where a long span is published again."""
+
+Stage = Callable[[str], AbstractContextManager[None]]
+
+
+class Outlet:
+    """One transaction at a time."""
+
+    def __init__(self, producer: Producer, stage: Stage, faults: Faults) -> None:
+        """Take over a producer with a ``transactional.id``."""
+        self._faults = faults
+        self._producer = producer
+        self._stage = stage
+        self._open = False
+
+    def start(self) -> None:
+        """Fence whoever used this id before, and end what it left open.
+
+        Raises:
+            PartUnavailable: the coordinator does not answer; try again.
+            Gone: the producer cannot be used.
+        """
+        try:
+            self._producer.init_transactions(_REQUEST_S)
+        except KafkaException as error:
+            if detail(error).fatal():
+                raise Gone(code(error)) from error
+            raise unavailable(error) from error
+
+    def publish(self, messages: Sequence[Message], offsets: list[TopicPartition], membership: Any) -> None:
+        """Write messages and commit offsets, at once for readers of committed records.
+
+        Above `_CHUNK` messages several transactions are used, the last of which has the offsets:
+        what is out of an unfinished row is published again.
+
+        Raises:
+            UnknownOutcome: the transaction was aborted, or nobody knows; resynchronise.
+            Gone: another process has taken this transactional id.
+        """
+        for start in range(0, max(1, len(messages)), _CHUNK):
+            last = start + _CHUNK >= len(messages)
+            self._once(messages[start : start + _CHUNK], offsets if last else [], membership)
+
+    def _once(self, messages: Sequence[Message], offsets: list[TopicPartition], membership: Any) -> None:
+        try:
+            self._finish_abort()
+            with self._stage("publish"):
+                self._producer.begin_transaction()
+                self._open = True
+                self._write(messages)
+                if self._faults.due(ABORT_KAFKA):
+                    self.abort()
+            with self._stage("kafka_commit"):
+                if offsets:
+                    self._producer.send_offsets_to_transaction(offsets, membership, _REQUEST_S)
+                self._faults.at(BEFORE_KAFKA_COMMIT)
+                self._commit()
+            self._open = False
+        except KafkaException as error:
+            self._fail(error)
+
+    def _write(self, messages: Sequence[Message]) -> None:
+        for item in messages:
+            produce(self._producer, item)
+        # Flushed first: offsets sent while records are under way cost a wait of 100 ms.
+        if messages and self._producer.flush(_REQUEST_S):
+            self.abort()
+
+    def _commit(self) -> None:
+        for tries_left in reversed(range(_COMMIT_TRIES)):
+            try:
+                self._producer.commit_transaction(_REQUEST_S)
+                return
+            except KafkaException as error:
+                # A commit that timed out may be asked for again, and for nothing else.
+                if not detail(error).retriable():
+                    raise
+                if not tries_left:
+                    raise Gone(f"commit: {code(error)}") from error
+
+    def abort(self) -> None:
+        """Abort what is open.
+
+        Raises:
+            UnknownOutcome: always; the caller resynchronises.
+            Gone: the producer cannot be used.
+        """
+        try:
+            self._finish_abort()
+        except KafkaException as error:
+            self._fail(error)
+        raise UnknownOutcome("the Kafka transaction was aborted")
+
+    def _finish_abort(self) -> None:
+        if self._open:
+            self._producer.abort_transaction(_REQUEST_S)
+            self._open = False
+
+    def _fail(self, error: KafkaException) -> None:
+        if detail(error).fatal():
+            raise Gone(code(error)) from error
+        logger.warning("kafka transaction failed: %s", code(error))
+        try:
+            self._finish_abort()
+        except KafkaException as again:
+            if detail(again).fatal():
+                raise Gone(code(again)) from again
+            # Still open: the next transaction begins with ending this one.
+            logger.warning("kafka abort failed: %s", code(again))
+        raise UnknownOutcome(f"kafka: {code(error)}") from error
+
+    def close(self) -> None:
+        """Let the client finish; nothing of ours is under way."""
+        try:
+            self._finish_abort()
+        except KafkaException as error:
+            raise PartUnavailable(f"kafka: {code(error)}") from error

@@ -1,0 +1,146 @@
+"""A worker as a process: its parts, signals, health, and what its exit status says.
+
+0   asked to stop
+70  a fault of the program
+75  no progress, or the Kafka client is of no further use: start it again
+78  a person must act: a setting is wrong, or a log has lost what was not read
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any
+
+from confluent_kafka import Consumer
+from confluent_kafka.admin import AdminClient
+
+from consumers.backoff import Backoff
+from consumers.contract import BaseConsumer
+from consumers.errands import Errands
+from consumers.faults import Faults
+from consumers.intake import Gone, Intake, consumer_config
+from consumers.outlet import Outlet
+from consumers.parts import Parts
+from consumers.resync import Resync
+from consumers.session import Session
+from consumers.stages import Stages
+from consumers.tuning import Tuning
+from consumers.watchdog import STUCK, Progress, Watchdog
+from schemas.errors import ConfigurationError, TransientError
+from schemas.settings import Settings
+from streams.client import common
+from streams.metrics import serve
+from streams.producer import transactional
+from streams.topics import require_ids
+
+logger = logging.getLogger(__name__)
+
+STOPPED, FAULT, AGAIN, PERSON = 0, 70, STUCK, 78
+
+Loop = Callable[[Parts], None]
+
+
+def run(consumer: BaseConsumer[Any, Any, Any], settings: Settings, loop: Loop) -> int:
+    """Run a loop over the real parts until SIGTERM or SIGINT; give the exit status."""
+    logging.basicConfig(
+        level=logging.INFO,
+        stream=sys.stderr,
+        format=f"%(asctime)s {consumer.name} %(levelname)s %(message)s",
+    )
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    try:
+        _run(consumer, settings, loop, stop)
+    except ConfigurationError as error:
+        logger.critical("%s", error)
+        return PERSON
+    except Gone as error:
+        logger.critical("the Kafka client is gone: %s", error)
+        return AGAIN
+    except Exception as error:
+        logger.critical("fault of the program: %s", whereabouts(error))
+        return FAULT
+    logger.info("stopped")
+    return STOPPED
+
+
+def _run(consumer: BaseConsumer[Any, Any, Any], settings: Settings, loop: Loop, stop: threading.Event) -> None:
+    tuning, progress = Tuning.from_environment(), Progress()
+    watchdog = Watchdog(progress, tuning.stuck_seconds, tuning.still_seconds)
+    health = serve(settings.health_port, watchdog.readiness)
+    logger.info("health on port %d", health.server_port)
+    with ExitStack() as closing:
+        closing.callback(health.shutdown)
+        parts = _assemble(consumer, settings, tuning, progress, stop, closing)
+        if parts is not None:
+            watchdog.start()
+            loop(parts)
+
+
+def _assemble(
+    consumer: BaseConsumer[Any, Any, Any],
+    settings: Settings,
+    tuning: Tuning,
+    progress: Progress,
+    stop: threading.Event,
+    closing: ExitStack,
+) -> Parts | None:
+    """Make the parts in the order in which they need each other; None where asked to stop meanwhile.
+
+    The producer comes before the consumer: starting it ends what a predecessor in this slot left
+    open, for which reading committed offsets would have to wait.
+    """
+    stages, faults = Stages(consumer.name), Faults.from_environment()
+    session = Session(settings.database, consumer.name, tuning.slot, lambda: stages("pg_commit"))
+    closing.callback(session.close)
+    admin = AdminClient(common(settings, consumer.name))
+    if not _until(session.open, stop) or not _until(lambda: require_ids(admin, consumer.topics), stop):
+        return None
+    identity = f"obelus-{consumer.name}-{session.slot}"
+    logger.info("slot %d", session.slot)
+    outlet = Outlet(transactional(settings, consumer.name, identity), stages, faults)
+    if not _until(outlet.start, stop):
+        return None
+    intake = Intake(Consumer(consumer_config(settings, consumer.name)), consumer.topics)
+    closing.callback(intake.close)
+    resync = Resync(consumer, intake, session, outlet, lambda: require_ids(admin, consumer.topics))
+    return Parts(
+        consumer=consumer,
+        intake=intake,
+        session=session,
+        outlet=outlet,
+        resync=resync,
+        errands=Errands(consumer, intake, session, outlet, stages, progress),
+        stages=stages,
+        progress=progress,
+        faults=faults,
+        stopping=stop.is_set,
+        batch_size=tuning.batch or consumer.batch_size,
+    )
+
+
+def _until(step: Callable[[], object], stop: threading.Event) -> bool:
+    """Repeat a step of starting until its part answers; False where asked to stop before."""
+    patience = Backoff()
+    while not stop.is_set():
+        try:
+            step()
+            return True
+        except TransientError as error:
+            logger.warning("%s: %s", type(error).__name__, error)
+            stop.wait(patience.next())
+    return False
+
+
+def whereabouts(error: BaseException) -> str:
+    """Say what kind of fault happened where, without its message: that may hold content."""
+    frames = traceback.extract_tb(error.__traceback__)[-3:]
+    places = " < ".join(f"{frame.name} {frame.filename}:{frame.lineno}" for frame in reversed(frames))
+    return f"{type(error).__name__} in {places}"
