@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from consumers.purger import book, lines
 from consumers.purger.block import Ends, block
 from consumers.purger.faults import passing
+from consumers.purger.planning import counted
 from consumers.purger.proof import Notary, next_look
-from policy.receipts import plan_digest
 from schemas.eraser import Eraser, Line, Scope
 from schemas.errors import ConfigurationError, TransientError, UnknownOutcome
 from schemas.words import ErasureState, LineStatus
@@ -72,7 +72,7 @@ class Saga:
         if held.state is not ErasureState.PLANNED:
             return held
         if held.plan is None:
-            counts, digest = planned(self.erasers, self._as_it_stands(held))
+            counts, digest = counted(self.erasers, self._as_it_stands(held))
             book.set_plan(self.conn, held, counts, digest)
             passing("planned")
         if held.not_before is not None and held.not_before > datetime.now(UTC):
@@ -168,21 +168,6 @@ class Saga:
             return self._look(eraser, scope, before)
         except (TransientError, UnknownOutcome, ConfigurationError):
             return lines.still_open(eraser, before, "unavailable")
-
-
-def planned(erasers: Sequence[Eraser], scope: Scope) -> tuple[dict[str, int], str]:
-    """Count by map entry what an erasure would meet, and give the digest of that.
-
-    A store that cannot be reached counts as nothing: a plan must not wait for it, Block must not.
-    """
-    counts: dict[str, int] = {}
-    for eraser in erasers:
-        try:
-            counts |= eraser.plan(replace(scope, blocked=False)).counts
-        except (TransientError, UnknownOutcome, ConfigurationError):
-            continue
-    found = {entry: count for entry, count in counts.items() if count}
-    return counts, plan_digest(found, (scope.subject or scope.tenant).hex())
 
 
 def _pause(attempts: int) -> float:

@@ -1,0 +1,25 @@
+"""Counts what an erasure would meet, store by store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from policy.receipts import plan_digest
+from schemas.eraser import Eraser, Scope
+from schemas.errors import ConfigurationError, TransientError, UnknownOutcome
+
+
+def counted(erasers: Sequence[Eraser], scope: Scope) -> tuple[dict[str, int], str]:
+    """Count by map entry, and give the digest of what was found.
+
+    A store that cannot be reached counts as nothing: a plan must not wait for it, Block must not.
+    """
+    counts: dict[str, int] = {}
+    for eraser in erasers:
+        try:
+            counts |= eraser.plan(replace(scope, blocked=False)).counts
+        except (TransientError, UnknownOutcome, ConfigurationError):
+            continue
+    found = {entry: count for entry, count in counts.items() if count}
+    return counts, plan_digest(found, (scope.subject or scope.tenant).hex())
