@@ -105,6 +105,39 @@ def pool(
     )
 
 
+class Link:
+    """One connection for one thread, opened when first used and again when it was lost."""
+
+    def __init__(self, dsn: str, application: str = "obelus") -> None:
+        """Connect nowhere yet."""
+        self._dsn, self._application = dsn, application
+        self._connection: Connection | None = None
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """Give a transaction that commits at the end, or is undone by an exception.
+
+        Raises:
+            PartUnavailable: the server went away; where it did so at the commit, it may have been stored.
+            TransientError: a race; nothing was stored.
+        """
+        with translate():
+            connection = self._opened()
+            with connection.transaction():
+                yield connection
+
+    def close(self) -> None:
+        """Close the connection."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _opened(self) -> Connection:
+        if self._connection is None or self._connection.closed:
+            self._connection = connect(self._dsn, autocommit=True, application=self._application)
+        return self._connection
+
+
 @contextmanager
 def translate() -> Iterator[None]:
     """Turn the driver's errors into those of the one error tree.
