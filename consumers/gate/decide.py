@@ -8,10 +8,11 @@ from policy.document import Policy
 from policy.gate import evaluate
 from schemas.errors import TransientError
 from schemas.records import Draft, Verdict
-from schemas.words import Consent, Outcome, TurnOutcome
+from schemas.words import Action, Consent, Outcome, TurnOutcome
 from stores.subjects import SubjectRow
 
 DECIDED = "decided"
+NO_TARGET = Verdict(Outcome.REJECT, "target", ("no_such_memory",))
 NOT_PERMITTED = Verdict(Outcome.REJECT, "consent", ("not_permitted",))
 # Rules of policy.gate that no document can overrule; what they found is worth a security event (P4).
 _SECURITY_RULES = frozenset({"secret", "personal-identifier"})
@@ -69,6 +70,9 @@ def _permitted(candidate: Candidate, subject: SubjectRow, state: State) -> bool:
 
 
 def _judge(policy: Policy, draft: Draft) -> Verdict:
+    if draft.action is Action.CORRECT and not draft.content.namespace:
+        # What it corrects would have lent its namespace, see `look`.
+        return NO_TARGET
     try:
         return evaluate(policy, draft)
     except Exception as error:
