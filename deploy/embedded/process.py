@@ -28,6 +28,12 @@ class Command:
     """Sent by the kernel when the supervisor is gone."""
 
 
+def leashed(argv: Sequence[str], orphan_signal: int = signal.SIGKILL, user: str = "-") -> list[str]:
+    """Give the command line that runs another one and ties it to this process."""
+    leash = [sys.executable, "-I", "-S", str(_LEASH), str(os.getpid())]
+    return [*leash, str(int(orphan_signal)), user, *argv]
+
+
 class Child:
     """A child that was started; start it from the main thread only (see `leash`)."""
 
@@ -37,12 +43,10 @@ class Child:
         self.log = log
         log.parent.mkdir(parents=True, exist_ok=True)
         trim(log)
-        argv = [sys.executable, "-I", "-S", str(_LEASH), str(os.getpid())]
-        argv += [str(int(command.orphan_signal)), command.user, *command.argv]
         with log.open("ab") as output:
             # A session of its own: Ctrl-C reaches the supervisor alone, which stops in order.
             self._process = subprocess.Popen(  # noqa: S603
-                argv,
+                leashed(command.argv, command.orphan_signal, command.user),
                 env={**os.environ, **command.env},
                 stdin=subprocess.DEVNULL,
                 stdout=output,

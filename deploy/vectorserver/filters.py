@@ -32,7 +32,7 @@ def parse(body: Json | None, schema: Schema) -> edge.Filter | None:
     """
     if not body:
         return None
-    clauses = {name: _conditions(body.get(name), schema) for name in _CLAUSES}
+    clauses: dict[str, Any] = {name: _conditions(body.get(name), schema) for name in _CLAUSES}
     unknown = body.keys() - {*_CLAUSES, "min_should"}
     if unknown:
         raise unsupported(f"filter clause {', '.join(sorted(unknown))}")
