@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from consumers.extractor.rules import context, cues, orders, reading, trust
 from consumers.extractor.rules import sentences as kinds
-from consumers.extractor.rules.claim import NOTES
+from consumers.extractor.rules.claim import NOTES, WORK
 from policy.screening import sensitivity
 from policy.text import normalise_key, terms
 from policy.times import find_bounds
@@ -92,7 +92,7 @@ def _draft(spoken: Spoken, found: reading.Reading, changed: bool, request: bool)
         explicit=found.explicit,
         replaces=claim.replaces or (changed and not claim.ends) or claim.ends,
         ends=claim.ends,
-        third_party=claim.third_party or not spoken.author_is_subject,
+        third_party=claim.third_party or (not spoken.author_is_subject and claim.namespace != WORK),
         unresolved_scope=found.unresolved,
         valid_from=begins,
         expires_at=expires,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from consumers.extractor.rules.claim import GOALS, Claim
 from policy.text import normalise_key
@@ -30,35 +30,41 @@ _PASSING = re.compile(
     r"|methods?|ways?|dinner|lunch|breakfast|a walk|a bit|shopping|bed|sleep|rest|first)\b|^(?:be happy|relax|talk|chat|ask|know|hear|share|say|tell|discuss|see|watch|find|try|give|take|thank|look|listen|go out|do|make|get|hang|eat|cook|meet|understand|think|have|express|choose|hear|be|buy (?!a (?:house|car|flat))|call)\b",
     re.IGNORECASE,
 )
+_TRAIL = re.compile(r" (?:recently|lately|next|now|soon|as well|too|again|someday|one day)$", re.IGNORECASE)
+# Without its verb "an important speech" would be no aim.
+_PREPARES = re.compile(r"(?:preparing|training|saving up|saving) for$", re.IGNORECASE)
 _VAGUE = re.compile(
     r"^(?:learn(?:ing)?|improve|improving|master|explore|study|become|becoming|change|start|pursue|gain|build|continue)(?: (?:about|more|a lot|many|new|better|my|some|from|it|lot|how to (?:be|do)|to be|things?|skills?|knowledge|myself|ourselves|experience|something|life|a new skill|further|things|learning|hard|and|improving|studying))*$",
     re.IGNORECASE,
 )
 
 
-def find(text: str, timed: bool) -> Iterator[Claim]:
-    """Yield what the speaker aims at; ``timed`` says that the sentence names a time of a week or longer."""
+def find(text: str, is_timed: Callable[[], bool]) -> Iterator[Claim]:
+    """Yield what the speaker aims at; ``is_timed`` tells whether the sentence names a time of a week or longer."""
     plain = text.replace("\u2019", "'")
     match = _GOAL.search(plain)
     if match is None:
         return
     stop = _STOP.search(match["rest"])
     goal = (match["rest"][: stop.start()] if stop else match["rest"]).strip(" ,.")
+    goal = _TRAIL.sub("", goal)
     words = goal.split()
     if not 2 <= len(words) <= 16 and not (match["named"] and words):
         return
     if _PASSING.search(goal) or _VAGUE.match(goal):
         return
+    timed = is_timed()
     durable = _DURABLE.match(goal) is not None
     if not (timed or durable or match["named"]):
         return
     if match["soft"] and not (timed and durable) and not re.match(r"(?:learn|master|become|travel|visit|go to [A-Z]|write|run a|lose|move|study|open|publish|climb)", goal, re.IGNORECASE):
         return
     start = match.start("rest") + match["rest"].index(goal)
+    prepares = _PREPARES.search(match["firm"] or "")
     yield Claim(
         GOALS,
         goal_key(goal),
-        goal,
+        f"{prepares[0]} {goal}" if prepares else goal,
         match.start(),
         start + len(goal),
         "en.goal",

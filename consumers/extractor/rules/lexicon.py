@@ -89,10 +89,17 @@ OCCUPATIONS_EN = re.compile(
     r"|mechanic|tester|founder|ceo|cto|homemaker|housewife|retiree|undergraduate|postgraduate|graduate|trainee|officer|specialist|technician)",
     re.IGNORECASE,
 )
+JOB_WORDS = frozenset(re.findall(r"[a-z]+", OCCUPATIONS_EN.pattern.rsplit("{0,3}", 1)[1]))
 OCCUPATIONS_ZH = re.compile(
     r"[\w·]{0,10}?(?:工程师|程序员|老师|教师|医生|护士|律师|设计师|学生|大学生|研究生|博士生|高中生|初中生|本科生|经理|会计|记者|作家|画家|司机|厨师|警察|销售员?"
     r"|分析师|顾问|编辑|摄影师|演员|歌手|导演|翻译|科学家|教授|主管|总监|创业者|自由职业者|公务员|建筑师|牙医|药剂师|音乐家|艺术家|飞行员|农民|电工|木匠|教练|博士"
     r"|研究员|实习生|家庭主妇|全职妈妈|退休(?:工人|教师|人员)?|文员|秘书|客服|运营|产品经理|架构师|测试员?|站长|店长|老板|军人|士兵|消防员)"
+)
+
+
+NATION_WORDS = frozenset(
+    "chinese english french german spanish italian japanese korean american british canadian australian indian russian dutch swedish polish brazilian mexican turkish greek portuguese vietnamese"
+    " thai irish scottish danish norwegian finnish swiss austrian belgian egyptian".split()
 )
 
 

@@ -9,6 +9,7 @@ from consumers.extractor.rules.claim import Part
 from policy.text import normalise_key
 
 _MAX_WORDS = 9
+_BARE_VERBS = frozenset("doing being having making using getting going taking trying do make use get go take try activities things stuff".split())
 _MAX_PARTS = 12
 _PRONOUN = r"(?:i|it|it's|they|he|she|we|you|my|that|this|these|those|there|which|who|whose|where|what|how)"
 # Where the things end and another statement begins.
@@ -20,18 +21,19 @@ _STOP = re.compile(
     rf"|, (?:{_PRONOUN}|as|especially when|and|or)? ?(?:i|it|they|he|she|we|you|do|did|does|are|is|can|could|would|have|please|what|how|any|thanks|thank|right|too|though|actually|so|just|not|to)\b"
     r"|,? (?:as (?:it|they|i|this|that|these|well as (?:it|i))|to (?:help|relax|relieve|keep|make|improve|release|calm|unwind|stay|reduce|express|get|feel|be|clear|de-?stress|challenge|escape|pass)"
     r"|in order to|so that|for (?:relaxation|fun|myself|it)|when|whenever|after|before|during|every|each|once|with you|from you|at the moment|these days|recently|lately"
-    r"|in my (?:free|spare|leisure) time|in general|by the way|at least|at all|very much|a lot|so much|the most|most of all|the best|as well\b(?! as)|too\b(?! )|too\.|anymore|any more|any longer|now\b|nowadays)\b"
+    r"|in my (?:free|spare|leisure) time|in general|by the way|at least|at all|very much|a lot|so much|the most|most of all|the best|as well\b(?! as)|too\b(?! )|too\.|anymore|any more|any longer|now\b|nowadays)\b",
+    re.IGNORECASE,
 )
 _SEPARATOR = re.compile(
     r",? (?:and also|as well as|and|or|along with|plus) |, (?:and |or )?|,? (?:especially|particularly|such as|including|for example|e\.g\.|mainly|and even|even) |,? like (?=[A-Z\"])"
 )
 _LIST_WORD = re.compile(r",? (?:especially|particularly|such as|including|for example|e\.g\.|mainly) ")
 _LEAD = re.compile(
-    r"^(?:to |also |even |just |mainly |mostly |sometimes |occasionally |simply |both |especially |particularly |things like |doing |all kinds of |all sorts of |various |many |different |some |other |a lot of "
+    r"^(?:to |like |also |even |just |mainly |mostly |sometimes |occasionally |simply |both |especially |particularly |things like |doing |all kinds of |all sorts of |various |many |different |some |other |a lot of "
     r"|lots of |different kinds of |various types of |many kinds of |activities like |activities such as |some of )+",
     re.IGNORECASE,
 )
-_TRAIL = re.compile(r"(?:,? (?:too|as well|etc\.?|and so on|and more|now|very much|a lot|so much|the most|myself|though|at home|in particular|the best|and all that|and stuff|or so))+$", re.IGNORECASE)
+_TRAIL = re.compile(r"(?:,? (?:too|as well|etc\.?|and so on|and more|now|very much|a lot|so much|the most|myself|though|at home|sometimes|occasionally|often|regularly|everywhere|alone|in particular|the best|and all that|and stuff|or so))+$", re.IGNORECASE)
 # A thing that only the conversation explains.
 _VAGUE = re.compile(
     r"^(?:it|them|this|that|these|those|him|her|you|your|yours|his|their|its|me|us|one|ones|both|everything|anything|something|nothing|what|whatever|how|who|whom|when|where|why|here|there|either|neither|each|none"
@@ -48,7 +50,7 @@ _GENERIC_DEFINITE = re.compile(
     r"|colou?r \w|cold|heat|theatre|theater|opera|cinema|gym|city|stars|beatles|news|arts)",
     re.IGNORECASE,
 )
-_ADJECTIVE = re.compile(r"^(?:\w+(?:al|ic|ish|ese|ive|ous|ful|less|able|ible|ian|ern)|hot|cold|modern|ancient|new|old|short|long|black|white|sweet|spicy|light|dark|pop|folk|rich|soft|warm|quiet|simple|healthy|northern|southern|fresh|japanese|french|italian)$", re.IGNORECASE)
+_ADJECTIVE = re.compile(r"^(?:\w+(?:al|ic|ish|ese|ive|ous|ful|less|able|ible|ian|ern)|hot|cold|modern|ancient|new|old|short|long|black|white|sweet|spicy|light|dark|pop|folk|rich|soft|warm|quiet|simple|healthy|northern|southern|fresh|sunny|rainy|windy|snowy|cloudy|healthy|funny|scary|cosy|cozy|creamy|crispy|dry|wet|japanese|french|italian)$", re.IGNORECASE)
 _CONSUME = re.compile(
     r"^(?:eat(?:ing)?|drink(?:ing)?|listen(?:ing)? to|watch(?:ing)?|read(?:ing)?|have|having|cooking with|use|using)\s+(?=\S)(?:(?:the|a|an|some|my) )?",
     re.IGNORECASE,
@@ -77,12 +79,36 @@ def parts(rest: str, offset: int, *, prefers: bool = False) -> Iterator[Part]:
 
 def _split(body: str) -> Iterator[tuple[int, int]]:
     begin = 0
+    cuts: list[tuple[int, int]] = []
     for cut in _SEPARATOR.finditer(body):
         if cut.start() < begin or _holds_together(body[begin : cut.start()], cut[0], body[cut.end() :]):
             continue
-        yield begin, cut.start()
+        # "bands such as X": the head alone says nothing where it is a single word.
+        if not (_LISTS.search(cut[0]) and len(body[begin : cut.start()].split()) < 2):
+            cuts.append((begin, cut.start()))
         begin = cut.end()
-    yield begin, len(body)
+    cuts.append((begin, len(body)))
+    if _shares_attribute([body[a:b] for a, b in cuts]):
+        cuts = [(cuts[0][0], cuts[-1][1])]
+    yield from cuts
+
+
+def _shares_attribute(items: list[str]) -> bool:
+    """True for "Spanish culture, music and food" and "shooting near beaches, mountains and lakes": one thing each."""
+    first, others = items[0].strip(), [item.strip() for item in items[1:]]
+    if not others or not all(_NOUN.fullmatch(item) for item in others):
+        return False
+    return _NATIONAL.match(first) is not None or (len(first.split()) > 1 and _PLACED.search(first) is not None)
+
+
+_LISTS = re.compile(r"such as|including|for example|e\.g\.| like ")
+_NOUN = re.compile(r"(?!\w+ing\b)[a-z]+")
+_NATIONAL = re.compile(r"[A-Z][a-z]+(?:ish|ese|ian|can|nch|man|eek|ish|aelic) [a-z]+$")
+_PLACED = re.compile(r"\w+ing (?:near|in|at|on|with|from|about|around|between) ")
+# "action and comedy movies": what shares a head is one thing.
+_HEAD = re.compile(
+    r"(?:movie|film|music|book|novel|food|cuisine|game|sport|literature|song|work|art|show|dishe?|activitie|culture|weather|painting|stor[iy]e?|paint|style|restaurant|drink|flavor|flavour|animal|shoe|clothe|class|genre)s?[.,]?$"
+)
 
 
 def _holds_together(left: str, separator: str, right: str) -> bool:
@@ -91,6 +117,8 @@ def _holds_together(left: str, separator: str, right: str) -> bool:
         return left.count('"') % 2 == 1
     last, first = left.split()[-1:], right.split()[:1]
     if not last or not first or left.count('"') % 2 == 1:
+        return True
+    if len(left.split()) == 1 and not left.endswith(("ing", "s")) and len(right.split()) == 2 and _HEAD.search(right):
         return True
     named = last[0][0].isupper() and first[0][0].isupper() and len(left.split()) <= 3
     alone = len(left.split()) == 1 and len(right.split(",")[0].split()) > 1
@@ -110,8 +138,10 @@ def _clean(body: str, begin: int, end: int) -> Part | None:
     if trail:
         text = text[: trail.start()]
     words = text.split()
-    if not words:
+    if not words or text.lower() in ("etc", "so on", "others", "more"):
         return Part("", begin, begin)
+    if len(words) == 1 and text.lower() in _BARE_VERBS:
+        return None
     if len(words) > _MAX_WORDS or _VAGUE.search(text) or len(text) < 2:
         return None
     if _DEFINITE.match(text) and not _GENERIC_DEFINITE.match(text):

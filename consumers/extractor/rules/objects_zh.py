@@ -17,10 +17,10 @@ _STOP = re.compile(
 _SEPARATOR = re.compile(r"、|[，,]?(?:以及|还有|或者是?|或是|并且|及|和|与|跟|或)|[，,]?(?:尤其是?|特别是?|比如说?|例如|包括|像是?|主要是?|特别喜欢|尤其喜欢)|[，,]")
 # Characters around which 和, 与, 及, 或, 跟 are part of a word.
 _INSIDE = re.compile(r"和(?:[平谐睦气声服式室尚])|[温柔暖缓祥总亲共随缓调中谦饱平][和]|与(?:众不同|世|其|人)|[参给赋]与|[普以涉顾提]及|及(?:时|其|格)|或许|跟(?:上|随|着|进|风)|像(?:片|素)|[画图好影偶录雕头摄肖]像|包括性")
-_LEAD = re.compile(r"^(?:[，,\s]|的是|是|去|到处去|上了?|着|过|看到|那种|这种|一些|各种各样的?|各种|各类|各式各样的?|所有的?|很多|不同的?|做一些|尤其是?|特别是?|比如说?|例如|包括|像|一切|于|在空闲时间|在闲暇时|有时|偶尔|经常|通常|一个人(?=去))+")
-_TRAIL = re.compile(r"(?:等等?(?:活动|运动|方面|事情|类型的?|各种.{0,4})?|之类的?.{0,3}|什么的|这类的?.{0,4}|这[几两三]种.{0,4}|了|啊|呢|哦|呀|吧|哈|哟|啦|嘛|而已|本身|[\s，,。])+$")
+_LEAD = re.compile(r"^(?:[，,\s]|的是|是|去|到处去|上了?|着|过|看到|那种(?=.+的)|一些|各种各样的?|各种|各类|各式各样的?|所有的?|很多|不同的?|做一些|尤其是?|特别是?|比如说?|例如|包括|像|一切|于|在空闲时间|在闲暇时|有时|偶尔|经常|通常|一个人(?=去))+")
+_TRAIL = re.compile(r"(?:等[^，。、]{0,8}|等等?(?:活动|运动|方面|事情|类型的?|各种.{0,4})?|之类的?.{0,3}|什么的|这类的?.{0,4}|这[几两三]种.{0,4}|了|啊|呢|哦|呀|吧|哈|哟|啦|嘛|而已|本身|[\s，,。])+$")
 _VAGUE = re.compile(
-    r"[他她它你您咱]|我|这|那(?!么)|该(?!死)|其(?!他|中|实)|此|哪|什么|怎么|如何|谁|自己的?(?!做|动手|种|拍|画|写)|刚才|刚刚|以上|上面|大家|别人|人家|两者|对方|今天|昨天|今晚|刚|一下|推荐|建议|聊天|聊聊|交流一|说的|提到|里面的|这样|那样|吗|么$|是不是|有没有|哪里|同一|后者|前者|最后一|第[一二三]"
+    r"[他她它你您咱]|我|这|那(?!么)|该(?!死)|其(?!他|中|实)|此|哪|什么|怎么|如何|谁|自己的?(?!做|动手|种|拍|画|写)|刚才|刚刚|以上|上面|大家|别人|人家|两者|对方|今天|昨天|今晚|刚|一下|推荐|建议|聊天|聊聊|交流一|说的|提到|里面的|这样|那样|吗|么$|是不是|有没有|哪里|[里中]的|中.{1,6}的|同一|后者|前者|最后一|第[一二三]"
 )
 _CONTEXT = re.compile(r"的$|^的|^(?:就|还|也|都|又|才|不|没|很|太|真|说|想|要|让|使|把|被|给|有$|有了|可以|能|会|觉得|感觉|认为|知道|希望|应该|必须|已经|正在|其中|一直|好像|似乎|是|做$|看$|听$|吃$|喝$|玩$|去$|来$|人$|时$)")
 _CONSUME = re.compile(r"^[吃喝](?=.)|^(?:听|看|读|打|玩|去|品尝|品|阅读|观看|听听|看看|做|练习|练|学习|学|养|使用|用|享受)(?=..)")
@@ -42,18 +42,36 @@ def parts(rest: str, offset: int) -> Iterator[Part]:
 
 def _split(body: str) -> Iterator[tuple[int, int, bool]]:
     begin, after_comma = 0, False
+    cuts: list[tuple[int, int, bool]] = []
     for cut in _SEPARATOR.finditer(body):
         if cut.start() < begin or _inside(body, cut):
             continue
-        yield begin, cut.start(), after_comma
+        cuts.append((begin, cut.start(), after_comma))
         begin, after_comma = cut.end(), cut[0] in ("，", ",")
-    yield begin, len(body), after_comma
+    cuts.append((begin, len(body), after_comma))
+    if _shares_attribute([body[a:b] for a, b, _ in cuts]) and "、" not in body:
+        cuts = [(cuts[0][0], cuts[-1][1], False)]
+    yield from cuts
+
+
+def _shares_attribute(items: list[str]) -> bool:
+    """True for 西班牙的文化，音乐和美食: what follows shares the attribute of the first and is one thing with it."""
+    return len(items) > 1 and "的" in items[0][1:-1] and all(1 < len(item) <= 3 and "的" not in item for item in items[1:])
+
+
+# "深度的文学风格" after 和: both attributes belong to what follows 的.
+_ATTRIBUTE = re.compile(r"[^，。、和]{1,4}的[^，。、]{1,6}$")
 
 
 def _inside(body: str, cut: re.Match[str]) -> bool:
     """True where what looks like "and" is part of a word, or stands inside a title."""
     left, right = body[: cut.start()], body[cut.end() :]
     if left.count("《") > left.count("》") or left.count("\u201c") > left.count("\u201d"):
+        return True
+    if cut[0] == "与":
+        # Spoken lists use 和; 与 stands in titles and names.
+        return True
+    if cut[0][-1] in "和、" and _ATTRIBUTE.match(right) and "的" not in left and (cut[0] == "和" or len(left) <= 2):
         return True
     if cut[0][-1] not in "和与及或跟像":
         return False

@@ -16,7 +16,7 @@ _REMEMBER = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _REMEMBER_ZH = re.compile(
-    r"^(?:嗯|好的?|另外|还有|对了|那|你好|请|麻烦|帮忙)?[，, ]?(?:请|麻烦)?(?:你)?(?:一定)?(?:要|得|先)?(?:帮我|替我|给我)?(?:牢牢|好好)?(?:记住|记一下|记下来?|记录一?下?|记好|记着|记得|别忘了?|不要忘了?|备注一?下?)(?P<rest>.*)",
+    r"^(?:嗯|好的?|另外|还有|对了|那|你好|请|麻烦|帮忙)?[，, ]?(?:请|麻烦)?(?:你)?(?:一定)?(?:要|得|先)?(?:帮我|替我|给我)?(?:牢牢|好好)?(?:记住|记一下|记下来?|记录一?下?|记好|记着|别忘了?|不要忘了?|备注一?下?|(?<=请)记得|(?<=要)记得)(?!了|啦|来了|下了)(?P<rest>.*)",
     re.DOTALL,
 )
 _FORGET = re.compile(
@@ -127,7 +127,7 @@ def note(order: Order) -> Claim | None:
     """Return what was to be remembered where no other rule understood it, as a note in the person's words."""
     text = order.rest.strip(" ,.!。！，")
     words = terms(text)
-    if order.points_back or len(words) < 2 or _RECORD.search(text) or _REMINDER.match(text) or len(text) > 500:
+    if order.points_back or len(words) < 2 or _ASKS.search(text) or _RECORD.search(text) or _REMINDER.match(text) or len(text) > 500:
         return None
     begin = order.offset + order.rest.index(text)
     key = "_".join(words[:6]) if text.isascii() else text[:16]
@@ -142,6 +142,9 @@ def note(order: Order) -> Claim | None:
         importance=0.7,
         third_party=is_about_others(text),
     )
+
+
+_ASKS = re.compile(r"吗|什么|哪|多少|怎么|有没有|是不是|帮我|推荐|[?？]")
 
 
 def is_about_others(text: str) -> bool:

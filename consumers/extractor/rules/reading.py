@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from consumers.extractor.rules import facts_en, facts_zh, goals_en, goals_zh, orders, tastes_en, tastes_zh, tools
+from consumers.extractor.rules import cues, facts_en, facts_zh, goals_en, goals_zh, orders, tastes_en, tastes_zh, tools
 from consumers.extractor.rules import sentences as kinds
 from consumers.extractor.rules.claim import LAST, PREFERENCES, Claim
 from consumers.extractor.rules.sentences import Sentence
@@ -23,7 +23,7 @@ _LONG_TIME = re.compile(
 # "Coffee on weekdays.": a condition and a thing, without any verb.
 _VERBLESS = re.compile(r"[\w' -]{2,40}|[\u4e00-\u9fff]{1,10}")
 _VERBLESS_NO = re.compile(
-    r"\b(?:i|you|we|he|she|it|they|is|are|was|were|do|does|did|have|has|had|go|went|see|meet|will|can|should|open|closed|closes|free|busy|work|the|this|that|what|how|maybe|no|not|yes|ok|okay|thanks|only|usually|often|hi|hello)\b|[我你他她它们有在是去要吗呢吧了想会]",
+    r"\b(?:i|you|we|he|she|it|they|is|are|was|were|do|does|did|have|has|had|go|went|see|meet|will|can|should|open|closed|closes|free|busy|work|the|this|that|what|how|maybe|no|not|yes|ok|okay|thanks|only|usually|often|hi|hello)\b|[我你他她它们有在是去要吗呢吧了想会好见]|快乐|愉快",
     re.IGNORECASE,
 )
 
@@ -43,20 +43,25 @@ class Reading:
 
 def read(sentence: Sentence) -> Iterator[Reading]:
     """Yield what a sentence of the speaker's own words claims."""
-    order = orders.order_in(sentence.text, sentence.chinese)
-    if order is not None and not sentence.asks:
-        yield from _ordered(sentence, order)
+    words = cues.words_of(sentence.text)
+    flags = cues.families(words)
+    if not sentence.chinese and not flags:
         return
+    if (sentence.chinese or flags & cues.ORDER) and not sentence.asks:
+        order = orders.order_in(sentence.text, sentence.chinese)
+        if order is not None:
+            yield from _ordered(sentence, order)
+            return
     if sentence.chinese:
         yield from _chinese(sentence)
     else:
-        yield from _english(sentence)
+        yield from _english(sentence, words, flags)
 
 
 def _ordered(sentence: Sentence, order: orders.Order) -> Iterator[Reading]:
     """Read what an order names; "remember" makes it explicit, "forget" ends it."""
     inner = Sentence(order.rest.rstrip(" .。!！"), sentence.start + order.offset, False, sentence.chinese)
-    found = [] if not inner.text else list(_chinese(inner) if inner.chinese else _english(inner))
+    found = list(_inner(inner))
     if order.forget:
         if order.points_back:
             yield Reading(orders.end_of_last(order), sentence.text, sentence.start, explicit=True)
@@ -72,67 +77,104 @@ def _ordered(sentence: Sentence, order: orders.Order) -> Iterator[Reading]:
         yield replace(reading, claim=claim, explicit=True)
 
 
+def _inner(sentence: Sentence) -> Iterator[Reading]:
+    if sentence.chinese:
+        return _chinese(sentence)
+    words = cues.words_of(sentence.text)
+    return _english(sentence, words, cues.families(words))
+
+
 def _unfit(sentence: Sentence) -> bool:
     return kinds.is_one_off(sentence.text) or kinds.is_hypothetical(sentence.text, sentence.chinese)
 
 
-def _english(sentence: Sentence) -> Iterator[Reading]:
-    text, shift = _statement(sentence)
-    if not text or _unfit(sentence) or kinds.is_report(text, chinese=False):
+def _english(sentence: Sentence, words: set[str], flags: int) -> Iterator[Reading]:
+    if not flags:
         return
-    claim = orders.standing(text, chinese=False)
+    text = _statement(sentence)
+    if not text:
+        return
+    claim = orders.standing(text, chinese=False) if flags & cues.ORDER else None
     if claim is not None:
-        yield _reading(claim, text, sentence.start + shift, Stripped(text))
-        return
-    bare = strip_conditions(text)
-    timed = _LONG_TIME.search(text) is not None
-    found = [*tastes_en.find(bare.text), *tools.find(bare.text, bool(bare.conditions)), *facts_en.find(text), *goals_en.find(text, timed)]
-    if not found and bare.conditions:
-        found = list(_verbless(bare))
-    for claim in _distinct(found):
-        yield _reading(claim, text, sentence.start + shift, bare)
+        found, bare = [claim], Stripped(text)
+    else:
+        bare = strip_conditions(text)
+        found = list(_english_claims(text, bare, words, flags))
+    # The guards come last: most sentences with a cue claim nothing, and guards read the whole of one.
+    if found and not _unfit(sentence) and not kinds.is_report(text, chinese=False):
+        for claim in _distinct(found):
+            yield _reading(claim, text, sentence.start, bare)
 
 
-def _statement(sentence: Sentence) -> tuple[str, int]:
+def _english_claims(text: str, bare: Stripped, words: set[str], flags: int) -> Iterator[Claim]:
+    count = 0
+    if flags & cues.TASTE:
+        for claim in tastes_en.find(bare.text):
+            count += 1
+            yield claim
+    for claim in _others(text, bare, words, flags):
+        count += 1
+        yield claim
+    if not count and bare.conditions:
+        yield from _verbless(bare)
+
+
+def _others(text: str, bare: Stripped, words: set[str], flags: int) -> Iterator[Claim]:
+    if flags & cues.TOOL:
+        yield from tools.find(bare.text, bool(bare.conditions))
+    if flags & cues.FACT:
+        yield from facts_en.find(text, words)
+    if flags & cues.GOAL:
+        yield from goals_en.find(text, lambda: _LONG_TIME.search(text) is not None)
+
+
+def _statement(sentence: Sentence) -> str:
     """Return the part of an English sentence that states: before ", do you?", nothing of a question."""
     text = sentence.text
     if kinds.is_question(text, sentence.asks, chinese=False):
-        return "", 0
+        return ""
     if not sentence.asks:
-        return text, 0
+        return text
     cut = max(text.rfind(","), text.rfind(" and "), text.rfind(" but "))
-    return (text[:cut].rstrip(" ,"), 0) if cut > 0 else ("", 0)
+    return text[:cut].rstrip(" ,") if cut > 0 else ""
 
 
 def _chinese(sentence: Sentence) -> Iterator[Reading]:
-    goes_on = False
-    timed = _LONG_TIME.search(sentence.text) is not None
     claim = orders.standing(sentence.text, chinese=True)
-    if claim is not None and not sentence.asks:
+    if claim is not None and not sentence.asks and not kinds.is_one_off(sentence.text):
         yield _reading(claim, sentence.text, sentence.start, Stripped(sentence.text))
         return
+    goes_on = False
     for text, start, last in _clauses(sentence.text):
-        asks = sentence.asks and last
-        if kinds.is_question(text, asks, chinese=True) or _skip(text):
-            goes_on = goes_on and not kinds.is_report(text, chinese=True)
+        if not cues.in_chinese(text):
+            goes_on = goes_on and not _SWITCHES.search(text)
             continue
-        found = list(_clause(text, goes_on, timed))
-        goes_on = bool(found) or (goes_on and "我" not in text and not re.search(r"[他她它你]|朋友|妈|爸", text))
+        found = list(_clause(text, goes_on, sentence.text))
+        # Guards come last: most clauses with a cue claim nothing.
+        asks = sentence.asks and last
+        if found and (kinds.is_question(text, asks, chinese=True) or _skip(text)):
+            goes_on = False
+            continue
+        goes_on = bool(found) or (goes_on and "我" not in text and not _SWITCHES.search(text))
         for claim, bare in found:
             yield _reading(claim, text, sentence.start + start, bare)
+
+
+# A clause that speaks of somebody else: what follows without 我 is not about the speaker.
+_SWITCHES = re.compile(r"[他她它你]|朋友|妈|爸|家人|同事|老板|别人|大家")
 
 
 def _skip(text: str) -> bool:
     return kinds.is_one_off(text) or kinds.is_hypothetical(text, chinese=True) or kinds.is_report(text, chinese=True)
 
 
-def _clause(text: str, goes_on: bool, timed: bool) -> Iterator[tuple[Claim, Stripped]]:
+def _clause(text: str, goes_on: bool, sentence: str) -> Iterator[tuple[Claim, Stripped]]:
     bare = strip_conditions(text)
     found = [*tastes_zh.find(bare.text, goes_on), *tools.find(bare.text, bool(bare.conditions))]
     if not found and bare.text != text:
         found = list(tastes_zh.find(text, goes_on))
         bare = Stripped(text) if found else bare
-    found += [*facts_zh.find(text, goes_on), *goals_zh.find(text, timed)]
+    found += [*facts_zh.find(text, goes_on), *goals_zh.find(text, lambda: _LONG_TIME.search(sentence) is not None)]
     if not found and bare.conditions:
         found = list(_verbless(bare))
     for claim in _distinct(found):

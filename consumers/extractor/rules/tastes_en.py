@@ -60,9 +60,14 @@ def _statements(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _taste(statement: str, offset: int) -> Iterator[Claim]:
-    # "I'm" and "I am" alike; the blank keeps every offset.
-    spelled = _COPULA.sub("I am", statement) if "'m" in statement.lower() else statement
-    shift = len(spelled) - len(statement)
+    # One spelling for "I'm" and "I am" keeps the pattern readable.
+    places = [found.start() for found in _COPULA.finditer(statement)]
+    spelled = _COPULA.sub("I am", statement) if places else statement
+
+    def back(position: int) -> int:
+        """Return the offset in the sentence of an offset in ``spelled``: each "I am" is one longer than "I'm"."""
+        return position - sum(place + index + 3 <= position for index, place in enumerate(places)) + offset
+
     match = _TASTE.search(spelled)
     if match is None or _excluded(match):
         return
@@ -70,8 +75,7 @@ def _taste(statement: str, offset: int) -> Iterator[Claim]:
     negative = match["negative"] is not None and not ended
     verb = (match["positive"] or match["negative"] or "").lower()
     replaces = ended or _CHANGED.search(match["adverbs"] + match["adverbs2"] + match["rest"]) is not None
-    begin = max(0, match.start() - (shift if match.start() > 0 else 0)) + offset
-    for part in parts(match["rest"], match.start("rest") - shift + offset, prefers=verb == "prefer"):
+    for part in parts(match["rest"], back(match.start("rest")), prefers=verb == "prefer"):
         slot = lexicon.slot_of_thing(part.text)
         # A tool that is loved is a taste; one that is preferred is the choice for its slot.
         chosen = slot is not None and verb == "prefer"
@@ -79,7 +83,7 @@ def _taste(statement: str, offset: int) -> Iterator[Claim]:
             namespace=WORK if chosen else PREFERENCES,
             key=slot if chosen and slot else f"likes.{object_key(part.text)}",
             value=part.text,
-            start=begin,
+            start=back(match.start()),
             end=part.end,
             rule="en.ended" if ended else "en.dislike" if negative else "en.like",
             type=MemoryType.PREFERENCE,
