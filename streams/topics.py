@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from typing import Any
@@ -12,6 +13,7 @@ from confluent_kafka.admin import (
     ConfigResource,
     NewTopic,
     ResourceType,
+    TopicMetadata,
 )
 
 from schemas.errors import PartUnavailable
@@ -57,8 +59,10 @@ def apply(settings: Settings, admin: AdminClient | None = None) -> list[str]:
     """
     admin = admin or admin_client(settings)
     try:
-        made = [f"created {name}" for name in _create(admin, TOPICS)]
-        return made + list(_drift(admin, TOPICS))
+        made = set(_create(admin, TOPICS))
+        _await(admin, made)
+        drift = _drift(admin, [topic for topic in TOPICS if topic.name not in made])
+        return [f"created {topic.name}" for topic in TOPICS if topic.name in made] + list(drift)
     except KafkaException as error:
         raise unavailable(error) from error
 
@@ -78,8 +82,26 @@ def _create(admin: AdminClient, topics: Iterable[Topic]) -> Iterator[str]:
                 raise
 
 
+def _await(admin: AdminClient, names: set[str]) -> None:
+    """Wait until new topics can be used: the broker learns of them after the controller."""
+    deadline = time.monotonic() + _TIMEOUT
+    while True:
+        known = admin.list_topics(timeout=_TIMEOUT).topics
+        if all(name in known and _led(known[name]) for name in names):
+            return
+        if time.monotonic() > deadline:
+            raise PartUnavailable("kafka: new topics have no leader")
+        time.sleep(0.02)
+
+
+def _led(topic: TopicMetadata) -> bool:
+    return topic.error is None and all(part.leader >= 0 for part in topic.partitions.values())
+
+
 def _drift(admin: AdminClient, topics: Iterable[Topic]) -> Iterator[str]:
     declared = {topic.name: topic for topic in topics}
+    if not declared:
+        return
     resources = [ConfigResource(ResourceType.TOPIC, name) for name in declared]
     partitions = admin.list_topics(timeout=_TIMEOUT).topics
     for resource, future in admin.describe_configs(resources).items():
