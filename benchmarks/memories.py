@@ -14,6 +14,7 @@ from schemas.settings import Settings
 from schemas.words import MemoryStatus, MemoryType, Polarity, Sensitivity, SourceType, Visibility
 from stores.database import Connection, connect
 from stores.embeddings import Embedder, embedder
+from stores.memories import embedding_text, namespace_hashes, point_id
 from stores.rotation import turn_each
 from stores.sealing import SubjectKeys
 from stores.subjects import SubjectRow, ensure_subjects, load_by_ref
@@ -27,7 +28,7 @@ INSERT INTO memories (id, subject, tenant, handle, epoch, identity, value_digest
     expires_at, indexed_version, body)
 VALUES (%s, %s, %s, %s, %s, %s, %s, 1, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, 0, %s, %s, %s, 1, %s)
 """
-_SOURCE = "INSERT INTO sources (memory, candidate, handle, author, at, body) VALUES (%s, %s, %s, %s, %s, %s)"
+_SOURCE = "INSERT INTO sources (memory, candidate, turn, handle, author, at, body) VALUES (%s, %s, %s, %s, %s, %s, %s)"
 _PAGE = 500
 
 
@@ -93,12 +94,12 @@ class Loader:
         """Write points for memories, by whatever subject they are said to be of."""
         rows = list(entries)
         whose = [keys[row.handle or b""] for _, row, _ in rows]
-        vectors = self.embedder.embed_passages([f"{seed.key} {seed.value}" for seed, _, _ in rows])
+        vectors = self.embedder.embed_passages([embedding_text(asdict(_content(seed))) for seed, _, _ in rows])
         points = [_point(seed, row, key, memory) for (seed, row, memory), key in zip(rows, whose, strict=True)]
         self.index.upsert(points, turn_each(whose, vectors))
 
     def _rows(self, seed: Seed, row: SubjectRow, keys: SubjectKeys) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        content = Content(seed.namespace, seed.key, seed.value, seed.value, seed.conditions, seed.scope)
+        content = _content(seed)
         candidate = keys.id("candidate", seed.namespace, seed.key, seed.value, seed.status, *seed.conditions)
         memory = keys.id("memory", candidate)
         body = keys.seal(memory, orjson.dumps(asdict(content)))
@@ -106,6 +107,7 @@ class Loader:
         source = {"conversation": "c-1", "message_id": f"m-{candidate.hex()[:8]}", "quote": seed.value}
         source_row = (
             memory,
+            candidate,
             candidate,
             row.handle,
             row.ref,
@@ -115,7 +117,8 @@ class Loader:
         return (
             memory, row.ref, row.tenant, row.handle, row.epoch, identity, keys.digest("value", seed.value),
             seed.status, seed.type, seed.polarity, SourceType.USER_STATED, seed.sensitivity, Visibility.PRIVATE,
-            [], seed.confidence, seed.importance, seed.explicit, seed.valid_from, seed.valid_to, seed.expires_at, body,
+            list(namespace_hashes(keys, seed.namespace)),
+            seed.confidence, seed.importance, seed.explicit, seed.valid_from, seed.valid_to, seed.expires_at, body,
         ), source_row  # fmt: skip
 
     def close(self) -> None:
@@ -125,15 +128,19 @@ class Loader:
         self.vault.close()
 
 
+def _content(seed: Seed) -> Content:
+    return Content(seed.namespace, seed.key, seed.value, seed.value, seed.conditions, seed.scope)
+
+
 def _point(seed: Seed, row: SubjectRow, keys: SubjectKeys, memory: bytes) -> Point:
     return Point(
-        id=keys.id("point", memory, "1"),
+        id=point_id(keys, memory, 1),
         memory=memory,
         version=1,
         tenant=row.tenant,
         handle=row.handle or b"",
         epoch=row.epoch,
-        namespaces=[],
+        namespaces=namespace_hashes(keys, seed.namespace),
         type=seed.type,
         sensitivity=seed.sensitivity,
         visibility=Visibility.PRIVATE,

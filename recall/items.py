@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 import orjson
 
 from recall.model import Known, Ranked
+from stores.memory_records import stamp
 from stores.sealing import SubjectKeys
 
 Sources = Mapping[str, dict[str, Any]]
@@ -70,8 +70,3 @@ def conflict_of(group: Sequence[Ranked], sources: Sources) -> dict[str, Any]:
         "key": first.key,
         "options": [described(entry.memory, sources) for entry in ordered],
     }
-
-
-def stamp(at: datetime | None) -> str | None:
-    """A time as RFC 3339 in UTC."""
-    return None if at is None else at.isoformat().replace("+00:00", "Z")

@@ -29,8 +29,9 @@ WHERE s.ref = %(ref)s AND s.handle = %(handle)s AND s.epoch = %(epoch)s AND s.co
 SELECT t.stored, s.memory, s.candidate, s.at, s.body
 FROM (SELECT leave_trace(%(lock)s, %(ref)s, %(handle)s, %(epoch)s, %(id)s, %(policy)s, %(index)s, %(degraded)s,
                          %(memories)s, %(body)s) AS stored) t
-LEFT JOIN sources s ON s.handle = %(handle)s AND s.memory = ANY(%(memories)s)
-ORDER BY s.memory, s.at, s.candidate
+LEFT JOIN sources s
+    ON s.handle = %(handle)s AND s.memory = ANY(%(memories)s) AND s.turn IS NOT NULL AND NOT s.voided
+ORDER BY s.memory, s.row, s.candidate
 
 -- name: used
 -- Coarse on purpose: a row that is recalled all day is written once an hour. Busy rows are left for the next time.
@@ -39,3 +40,47 @@ UPDATE memories SET last_used_at = now() WHERE id IN (
     WHERE id = ANY(%(ids)s) AND (last_used_at IS NULL OR last_used_at < now() - interval '1 hour')
     FOR UPDATE SKIP LOCKED
 )
+
+-- name: whose
+-- The subject that a memory belongs to; a tenant sees its own only.
+SELECT subject FROM memories WHERE id = %(id)s AND tenant = %(tenant)s
+
+-- name: order
+SELECT applied, outcome FROM controls WHERE id = %(id)s
+
+-- name: erasure_subject
+SELECT tenant, subject FROM erasures WHERE id = %(id)s
+
+-- name: export_turns
+-- What was said in this person's conversations. What they said in a group lies under the group's key: see authored.
+SELECT id, body, role, at, revision, stored_at FROM turns WHERE handle = %(handle)s ORDER BY row
+
+-- name: export_authored
+-- What the person said elsewhere: where and when; the text belongs to the group's export.
+SELECT id, role, at, stored_at FROM turns WHERE author = %(ref)s AND subject <> %(ref)s ORDER BY row
+
+-- name: export_controls
+SELECT id, body, action, actor, applied, outcome, at FROM controls WHERE handle = %(handle)s ORDER BY at, id
+
+-- name: export_candidates
+SELECT id, body, type, source_type, extractor, expires_at, created_at FROM candidates
+WHERE handle = %(handle)s ORDER BY created_at, id
+
+-- name: export_decisions
+SELECT candidate, outcome, rule, reasons, policy_version, at FROM decisions WHERE handle = %(handle)s ORDER BY row
+
+-- name: export_versions
+SELECT memory, version, status, actor, rule, at FROM memory_versions
+WHERE handle = %(handle)s ORDER BY at, memory, version
+
+-- name: export_sources
+SELECT candidate, body, memory, at FROM sources WHERE handle = %(handle)s ORDER BY at, candidate, memory
+
+-- name: export_refusals
+SELECT id, outcome, at FROM refusals WHERE handle = %(handle)s ORDER BY at, id
+
+-- name: export_traces
+SELECT id, body, policy_version, index_version, degraded, at FROM traces WHERE handle = %(handle)s ORDER BY at, id
+
+-- name: export_security_events
+SELECT kind, at FROM security_events WHERE handle = %(handle)s ORDER BY id

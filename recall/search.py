@@ -28,6 +28,7 @@ from schemas.ids import within
 from schemas.words import Sensitivity
 from stores.database import Connection, translate
 from stores.embeddings import Embedder
+from stores.memories import namespace_hash
 from stores.rotation import turn
 from stores.sealing import SubjectKeys
 from stores.vault import Vault
@@ -110,6 +111,7 @@ class Recall:
         vector = self._guarded(self._embed, lambda: self._parts.embedder.embed_query(question.text))
         if vector is None:
             return None
+        allowed = None if question.namespaces is None else [namespace_hash(keys, name) for name in question.namespaces]
         return self._guarded(
             self._search,
             lambda: self._parts.index.search(
@@ -118,6 +120,7 @@ class Recall:
                 turn(keys, vector),
                 limit=OVERFETCH * question.limit,
                 sensitivities=cleared(question.clearance),
+                namespaces=allowed,
             ),
         )
 

@@ -12,9 +12,9 @@ from typing import Any
 import orjson
 
 from recall.model import Drop, Known
-from schemas.records import Content
 from schemas.words import Consent, MemoryStatus, MemoryType, Polarity, Sensitivity, SourceType
 from stores.database import Connection
+from stores.memory_records import content_of
 from stores.sealing import ID_BYTES, SubjectKeys, lock_of
 from stores.sql import load
 from stores.vector_points import Hit
@@ -106,18 +106,6 @@ def opened(keys: SubjectKeys, columns: Sequence[Any], body: bytes, similarity: f
         content_of(document),
         intervals_of(document),
         similarity,
-    )
-
-
-def content_of(document: Mapping[str, Any]) -> Content:
-    """The content in a sealed body."""
-    return Content(
-        namespace=document["namespace"],
-        key=document["key"],
-        value=document["value"],
-        quote=document.get("quote") or "",
-        conditions=tuple(document.get("conditions") or ()),
-        scope=document.get("scope") or "global",
     )
 
 
