@@ -12,6 +12,7 @@ from consumers.extractor.decide import decide
 from consumers.extractor.look import look
 from consumers.extractor.model import Heard, Item, Ready, Result, State
 from consumers.extractor.read import Names, Reader
+from policy.document import load_policy
 from schemas.events import CandidateEvent
 from schemas.settings import Settings
 from schemas.topics import CANDIDATES, TURNS
@@ -33,8 +34,13 @@ class Extractor(BaseConsumer[Ready, State, Result]):
     topics = (TURNS,)
 
     def __init__(self, settings: Settings) -> None:
-        """Open the vault; the database is reached when the first batch needs it."""
+        """Open the vault; the database is reached when the first batch needs it.
+
+        Raises:
+            ConfigurationError: the policy document or the vault cannot be used.
+        """
         self._settings = settings
+        self._candidate_days = load_policy(settings.policy).retention.candidate_days
         self._vault = open_vault(settings)
         self._connection: Connection | None = None
 
@@ -60,7 +66,7 @@ class Extractor(BaseConsumer[Ready, State, Result]):
 
     def store(self, tx: Connection, result: Result) -> None:
         """Write the outcome. See `store.write`."""
-        store.write(tx, result)
+        store.write(tx, result, self._candidate_days)
 
     def publish(self, result: Result) -> list[Message]:
         """Announce the new candidates."""

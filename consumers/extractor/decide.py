@@ -193,7 +193,7 @@ class _Run:
         return place
 
     def _note(self, keys: SubjectKeys, kinds: tuple[str, ...], position: Position) -> None:
-        for kind in kinds:
+        for kind in dict.fromkeys(kinds):
             self._result.kinds.append((keys.handle, kind, position))
 
 

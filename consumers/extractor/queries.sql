@@ -71,7 +71,7 @@ UPDATE subjects SET generation = generation + 1 WHERE ref = ANY(%b::bytea[])
 INSERT INTO candidates (id, subject, handle, epoch, author, author_epoch, turn, control, conversation, type,
                         source_type, extractor, body, expires_at, log, part, pos)
 SELECT id, subject, handle, epoch, author, author_epoch, turn, control, conversation, type, source_type, extractor,
-       body, now() + interval '14 days', log, part, pos
+       body, now() + make_interval(days => %b::int4), log, part, pos
 FROM unnest(%b::bytea[], %b::bytea[], %b::bytea[], %b::int4[], %b::bytea[], %b::int4[], %b::bytea[], %b::bytea[],
             %b::bytea[], %b::text[], %b::text[], %b::text[], %b::bytea[], %b::int2[], %b::int4[], %b::int8[])
     AS n(id, subject, handle, epoch, author, author_epoch, turn, control, conversation, type, source_type, extractor,

@@ -15,8 +15,13 @@ _SQL = load("consumers.extractor", "queries.sql")
 _TURN_TYPES = "bytea bytea bytea int4 bytea int4 bytea int4 text bytea timestamptz bytea int2 int4 int8".split()
 
 
-def write(tx: Connection, result: Result) -> None:
+def write(tx: Connection, result: Result, candidate_days: int) -> None:
     """Write a batch in the caller's transaction, whose locks make it safe.
+
+    Args:
+        tx: the open transaction.
+        result: what was decided.
+        candidate_days: how long a candidate may wait for its decision (W2).
 
     Raises:
         psycopg.errors.UniqueViolation: another worker stored one of the rows since it was looked for.
@@ -27,7 +32,7 @@ def write(tx: Connection, result: Result) -> None:
     _insert(tx, _SQL.insert_refusals, [(row.id, row.handle, *row.position) for row in result.refusals])
     _insert(tx, _SQL.insert_controls, list(map(_order, result.orders)))
     candidates = list(result.candidates.values())
-    _insert(tx, _SQL.insert_candidates, list(map(_candidate, candidates)))
+    _insert(tx, _SQL.insert_candidates, list(map(_candidate, candidates)), candidate_days)
     _insert(tx, _SQL.insert_lineage, list(map(_lineage, candidates)))
     _insert(tx, _SQL.insert_kinds, [(handle, kind, *position) for handle, kind, position in result.kinds])
 
@@ -119,6 +124,6 @@ def _lineage(row: CandidateRow) -> tuple[Any, ...]:
     return row.id, kind, row.turn or row.control, row.subject.handle
 
 
-def _insert(tx: Connection, statement: str, rows: list[tuple[Any, ...]]) -> None:
+def _insert(tx: Connection, statement: str, rows: list[tuple[Any, ...]], *first: Any) -> None:
     if rows:
-        tx.execute(statement, columns(rows, len(rows[0])))
+        tx.execute(statement, (*first, *columns(rows, len(rows[0]))))

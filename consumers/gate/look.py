@@ -53,7 +53,12 @@ def _candidates(
     rows = [row for row in tx.execute(_SQL.candidates, (ids,)).fetchall() if row[1] in subjects]
     drafts = {row[0]: _draft(row[0], row[-1], keys[row[1]]) for row in rows}
     drafts |= _of_target(tx, drafts, keys)
-    return {row[0]: Candidate(*row[:7], Consent(row[7]), drafts[row[0]]) for row in rows}
+    return {row[0]: _candidate(row, drafts[row[0]]) for row in rows}
+
+
+def _candidate(row: tuple[Any, ...], draft: Draft) -> Candidate:
+    name, handle, epoch, subject, author, author_epoch, extractor, consent, _ = row
+    return Candidate(name, handle, epoch, subject, author, author_epoch, extractor, Consent(consent), draft)
 
 
 def _draft(row_id: bytes, body: bytes, keys: SubjectKeys) -> Draft:
