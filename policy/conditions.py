@@ -67,6 +67,10 @@ _CHINESE = re.compile(
 )
 
 
+_LATIN = re.compile("[A-Za-z]")
+_CHINESE_CUE = re.compile("时|工作日|平日|周末|[早晚夜傍清]|[上下]午|睡前|[春夏秋冬]|在|用|项目|除")
+
+
 def strip_conditions(text: str) -> Stripped:
     """Take the conditions out of a clause and name them."""
     found: list[str] = []
@@ -82,9 +86,11 @@ def strip_conditions(text: str) -> Stripped:
         unresolved = unresolved or open_scope
         return "我" if "我" in match[0][:2] and "们" not in match[0][:3] and "的" not in match[0][:3] else ""
 
-    rest = _ENGLISH.sub(take, text)
-    if not rest.isascii():
+    rest = _ENGLISH.sub(take, text) if _LATIN.search(text) else text
+    if not rest.isascii() and _CHINESE_CUE.search(rest):
         rest = _CHINESE.sub(take, rest)
+    if rest == text:
+        return Stripped(text)
     return Stripped(rest.strip(" ,，"), condition_set(found), unresolved)
 
 

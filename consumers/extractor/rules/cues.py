@@ -68,8 +68,6 @@ def in_chinese(text: str) -> bool:
     return _CHINESE.search(text) is not None or (_ASCII_WORD.search(text) is not None and families(words_of(text)) != 0)
 
 
-def worth_reading(text: str) -> bool:
-    """True where a rule could match."""
-    if not text.isascii() and _CHINESE.search(text) is not None:
-        return True
-    return families(words_of(text)) != 0
+def worth_reading(text: str, words: set[str]) -> bool:
+    """True where a rule could match a turn of these words."""
+    return (not text.isascii() and _CHINESE.search(text) is not None) or families(words) != 0

@@ -45,16 +45,19 @@ def extract(spoken: Spoken) -> tuple[Draft, ...]:
     drafts: list[Draft] = []
     for segment in spoken.segments:
         text = segment.text[:_MAX_TEXT]
-        if cues.worth_reading(text) and not kinds.is_joke(text):
-            drafts += _segment(spoken, segment, text)
+        words = cues.words_of(text)
+        if cues.worth_reading(text, words):
+            drafts += _segment(spoken, segment, text, words)
+    if not drafts or any(kinds.is_joke(segment.text[:_MAX_TEXT]) for segment in spoken.segments):
+        return ()
     return _distinct(drafts)
 
 
-def _segment(spoken: Spoken, segment: Segment, text: str) -> Iterator[Draft]:
+def _segment(spoken: Spoken, segment: Segment, text: str, words: set[str]) -> Iterator[Draft]:
     if not segment.origin.trusted:
         yield from _foreign(spoken, text, 0, len(text))
         return
-    for stretch in trust.stretches(text):
+    for stretch in trust.stretches(text, words):
         if stretch.own:
             yield from _own(spoken, text, stretch)
         else:

@@ -15,6 +15,8 @@ from schemas.words import MemoryType, Polarity
 
 _THING = "|".join(sorted(map(re.escape, lexicon.SLOT_OF), key=len, reverse=True))
 _NAMED = re.compile(rf"(?<![A-Za-z0-9_.\-])(?P<thing>(?:{_THING}))(?P<version> ?v?\d+(?:\.\d+)*)?(?![A-Za-z0-9_\-+#])", re.IGNORECASE)
+# Chinese prose without a Latin letter names few of them, and is not searched for the rest.
+_COULD_NAME = re.compile(r"[A-Za-z]|云|鸿蒙|统信|达梦|手机")
 _BEFORE_EN = re.compile(
     r"(?:(?P<who>\bI(?:'m|'ve| am| have)?|\bwe(?:'re|'ve)?|\bour (?:team|company|stack|project|app)|\b(?:the|this|my) (?:project|app|service|backend|frontend|repo|team)(?:'s (?:backend|frontend))?|\b(?P<name>[A-Z][\w\-]*))"
     r"(?P<adverbs>(?: (?:now|currently|mostly|mainly|always|usually|just|recently|finally|primarily|only|actually|generally|do|have|both|all|been|both))*) "
@@ -34,6 +36,8 @@ _PEOPLE = re.compile(r"^(?:he|she|they|you|it|everyone|who|which|that|people|som
 
 def find(text: str, conditions: bool) -> Iterator[Claim]:
     """Yield choices of known things; ``conditions`` says that conditions were taken out of the sentence."""
+    if _COULD_NAME.search(text) is None:
+        return
     for match in _NAMED.finditer(text):
         slot = lexicon.SLOT_OF[match["thing"].lower()]
         before = text[: match.start()]

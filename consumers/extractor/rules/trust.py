@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 
 from policy.text import fold
 
 # Everything below needs one of these; most turns have none.
-_HINT = re.compile(
-    r"```|^[ \t]*>|^\s*(?:from|subject|to|sent|cc|发件人|主题|收件人|抄送)\s*[:：]|forwarded|original message|wrote:|<(?:html|body|div|script|p|!--)|-{4,}"
-    r"|转发|原文|以下[是为内]|邮件|网页|文章|页面|截图|通知|公告|文档|聊天记录|工具|日志|\b(?:e-?mail|mail|web ?page|website|page|article|post|message|doc|document|tool|letter|screenshot"
-    r"|issue|ticket|readme|log|output|comment|note|text|quote|pasted?|copied)\b|[\"\u201c「『]",
-    re.IGNORECASE | re.MULTILINE,
+_HINT_WORDS = frozenset(
+    "from subject to sent cc fw fwd forwarded original wrote email mail page webpage website article post message doc document documentation tool letter screenshot issue ticket readme log output comment"
+    " note text memo sign emails mails messages pages articles posts docs documents logs comments notes texts letters".split()
 )
+# "from" and "to" hint at mail headers only where a colon stands too.
+_HEADER_WORDS = frozenset("from subject to sent cc fw fwd".split())
+_HINT_MARKS = re.compile(r"```|^[ \t]*>|<[a-z!]|-{4,}|[\"\u201c「『]|转发|原文|以下[是为内]|内容如下|邮件|网[页站]|文章|页面|截图|通知|公告|说明|短信|消息|文档|工具|日志|帖子|评论|发件人|主题", re.MULTILINE)
 _FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _QUOTE_LINES = re.compile(r"^[ \t]*>.*(?:\n|\Z)", re.MULTILINE)
 _HEADER = re.compile(r"^\s*(?:from|subject|to|sent|date|cc|发件人|主题|收件人|抄送|日期|发送时间)\s*[:：].*\S", re.IGNORECASE | re.MULTILINE)
@@ -46,9 +47,9 @@ class Stretch:
     own: bool
 
 
-def stretches(text: str) -> tuple[Stretch, ...]:
-    """Cut typed text into the speaker's own words and those of others."""
-    if _HINT.search(text) is None:
+def stretches(text: str, words: Set[str]) -> tuple[Stretch, ...]:
+    """Cut typed text into the speaker's own words and those of others; ``words`` are those of the text."""
+    if not _hints(text, words):
         return (Stretch(0, len(text), True),)
     foreign = _merge(sorted(_foreign(text)))
     cut: list[Stretch] = []
@@ -61,6 +62,13 @@ def stretches(text: str) -> tuple[Stretch, ...]:
     if done < len(text):
         cut.append(Stretch(done, len(text), True))
     return tuple(cut)
+
+
+def _hints(text: str, words: Set[str]) -> bool:
+    hints = words & _HINT_WORDS
+    if hints and (not hints <= _HEADER_WORDS or ":" in text):
+        return True
+    return _HINT_MARKS.search(text) is not None
 
 
 def _foreign(text: str) -> Iterator[tuple[int, int]]:
