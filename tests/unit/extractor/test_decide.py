@@ -220,6 +220,16 @@ def items_of(log: list[tuple[str, dict[str, object]]]) -> list[Item]:
     return [make[kind](pos, **fields) for pos, (kind, fields) in enumerate(log)]  # type: ignore[operator]
 
 
+def test_a_record_before_the_stored_text_is_history() -> None:
+    """The second says the same under a higher revision, so that the third is an edit of the first."""
+    own = books()
+    log = heard(1), heard(2, revision=2), heard(3, text="milk", revision=1)
+    own.take(*log)
+    once = dict(own.turns), set(own.dead)
+    assert own.take(*log).counts == {"duplicate": 3}
+    assert (own.turns, own.dead) == once
+
+
 @settings(max_examples=400, deadline=None)
 @given(
     log=st.lists(st.one_of(TURNS, TURNS, ORDERS), min_size=1, max_size=14),
