@@ -1,0 +1,138 @@
+"""The resolver: what happens around its rules. Decisions in, changes of memories out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
+
+from consumers import outbox
+from consumers.contract import BaseConsumer, Span
+from consumers.deadletters import DeadLetter
+from consumers.resolver import expiry, store
+from consumers.resolver.decide import decide
+from consumers.resolver.look import look
+from consumers.resolver.model import Announced, Ready, Result, State
+from consumers.resolver.settle import Rules
+from policy.document import Policy, load_policy
+from schemas.errors import InvalidEvent
+from schemas.events import Change, DecisionEvent
+from schemas.settings import Settings
+from schemas.topics import CHANGES, DECISIONS
+from schemas.words import MemoryStatus, Outcome, SourceType
+from stores.database import Connection
+from stores.sql import load
+from stores.vault import open_vault
+from streams.codec import Message, Record, decode, message
+
+_SQL = load("consumers.resolver", "queries.sql")
+_CANDIDATES_EVERY_S = 60.0
+_LOST_AT_ONCE = 5000
+
+
+class Resolver(BaseConsumer[Ready, State, Result]):
+    """Keeps memories consistent, by the policy that was in force when it started."""
+
+    name = "resolver"
+    topics = (DECISIONS,)
+
+    def __init__(self, settings: Settings) -> None:
+        """Read the policy and open the vault.
+
+        Raises:
+            ConfigurationError: the policy document or the vault cannot be used.
+        """
+        self._policy = load_policy(settings.policy)
+        self._rules = rules_of(self._policy)
+        self._vault = open_vault(settings)
+        self._forgot_at = 0.0
+
+    def prepare(self, batch: Sequence[Record]) -> Ready:
+        """Decode the announcements."""
+        items: list[Announced] = []
+        dead: list[DeadLetter] = []
+        for record in sorted(batch, key=_position):
+            try:
+                items.append(_announced(record))
+            except InvalidEvent as error:
+                dead.append(DeadLetter(record.position, error.reason))
+        return Ready(tuple(items), tuple(dead))
+
+    def load(self, tx: Connection, ready: Ready) -> State:
+        """Lock, read and open. See `look`."""
+        return look(tx, self._vault, self._policy, ready)
+
+    def decide(self, ready: Ready, state: State) -> Result:
+        """Apply the rules of conflict. See `decide`."""
+        return decide(ready, state, self._rules)
+
+    def store(self, tx: Connection, result: Result) -> None:
+        """Write memories, history, sources and lineage. See `store.write`."""
+        store.write(tx, result)
+
+    def publish(self, result: Result) -> list[Message]:
+        """Announce every new version."""
+        return changes(
+            (row.memory, row.version, row.status, row.decided.keys.handle, row.decided.subject.epoch)
+            for row in result.versions
+        )
+
+    def republish(self, tx: Connection, spans: Sequence[Span]) -> list[Message]:
+        """Announce again what records of these spans caused."""
+        rows: list[expiry.Changed] = []
+        for span in spans:
+            rows += tx.execute(_SQL.caused, (span.log, span.part, span.start, span.stop)).fetchall()
+        return changes(rows)
+
+    def tick(self, tx: Connection) -> list[Message]:
+        """End what is past its time; now and then remove old candidates."""
+        if time.monotonic() - self._forgot_at > _CANDIDATES_EVERY_S:
+            if expiry.forget_candidates(tx) < expiry.CANDIDATES:
+                self._forgot_at = time.monotonic()
+        return changes(expiry.expire(tx))
+
+    def reconcile(self, tx: Connection, lost: Sequence[Span]) -> None:
+        """Announce decisions again that left nothing behind: they may be among the lost ones."""
+        rows = tx.execute(_SQL.unresolved, (_LOST_AT_ONCE,)).fetchall()
+        events = [
+            DecisionEvent(id=row[0].hex(), handle=row[1].hex(), epoch=row[2], outcome=Outcome(row[3]), rule=row[4])
+            for row in rows
+        ]
+        outbox.put(tx, self.name, [message(DECISIONS, event.handle, event, event.id) for event in events])
+
+    def close(self) -> None:
+        """Let go of the vault."""
+        self._vault.close()
+
+
+def rules_of(policy: Policy) -> Rules:
+    """Return what a policy says of conflicts."""
+    retention = policy.retention
+    return Rules(
+        authority={source: policy.rank_of(source) for source in SourceType},
+        promote_after=policy.confidence.promote_after,
+        waits={
+            MemoryStatus.SUGGESTED: timedelta(days=retention.suggestion_days),
+            MemoryStatus.PENDING: timedelta(days=retention.pending_days),
+            MemoryStatus.QUARANTINED: timedelta(days=retention.quarantine_days),
+        },
+    )
+
+
+def changes(rows: Iterable[expiry.Changed]) -> list[Message]:
+    """Return the announcements of new versions; the same version always has the same event id."""
+    made = []
+    for memory, version, status, handle, epoch in rows:
+        event = Change(id=memory.hex(), version=version, status=MemoryStatus(status), handle=handle.hex(), epoch=epoch)
+        made.append(message(CHANGES, event.handle, event, f"{event.id}.{version}"))
+    return made
+
+
+def _position(record: Record) -> tuple[int, int, int]:
+    return record.position
+
+
+def _announced(record: Record) -> Announced:
+    event = decode(record)
+    assert isinstance(event, DecisionEvent)  # noqa: S101 - decode knows what a topic carries
+    return Announced(record.position, bytes.fromhex(event.id), bytes.fromhex(event.handle), event.epoch)

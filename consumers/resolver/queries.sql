@@ -1,0 +1,177 @@
+-- name: authors
+SELECT DISTINCT author FROM candidates WHERE id = ANY(%b::bytea[]) AND author <> subject
+
+-- name: decided
+-- A decision with its candidate and where that came from. A control stands after the last turn before it in its log.
+SELECT d.candidate, d.outcome, d.rule, d.at, c.handle, c.epoch, c.subject, c.author, c.author_epoch, c.body,
+       coalesce(a.consent, 'on'),
+       c.turn, t.row, t.at, t.conversation, t.body,
+       c.control, k.actor, NULL, k.body, k.pos,
+       (SELECT coalesce(max(b.row), 0) FROM turns b
+        WHERE b.handle = k.handle AND b.log = k.log AND b.part = k.part AND b.pos < k.pos),
+       k.outcome IS NOT NULL
+           OR EXISTS (SELECT FROM lineage l WHERE l.parent = d.candidate AND l.child_kind = 'memory')
+           OR EXISTS (SELECT FROM endings e WHERE e.candidate = d.candidate),
+       EXISTS (SELECT FROM refusals r WHERE r.id = d.candidate)
+FROM decisions d
+JOIN candidates c ON c.id = d.candidate
+LEFT JOIN turns t ON t.id = c.turn
+LEFT JOIN controls k ON k.id = c.control
+LEFT JOIN conversation_consents a ON a.subject = c.subject AND a.conversation = c.conversation
+WHERE d.candidate = ANY(%b::bytea[])
+
+-- name: targets
+-- What orders name, with the slot that a rollback would return to.
+SELECT m.id, m.handle, m.identity, m.type, m.visibility, m.body, p.identity
+FROM memories m LEFT JOIN memories p ON p.id = m.supersedes
+WHERE m.id = ANY(%b::bytea[]) AND m.status <> 'deleted'
+
+-- name: recent
+-- What "that" may be in "forget that": the newest memories of a conversation before it.
+SELECT w.handle, r.identity
+FROM unnest(%b::bytea[], %b::bytea[], %b::bigint[]) AS w(handle, conversation, row)
+CROSS JOIN LATERAL (
+    SELECT m.identity FROM sources s JOIN memories m ON m.id = s.memory
+    WHERE s.handle = w.handle AND s.conversation = w.conversation AND s.row < w.row AND NOT s.voided
+        AND m.status IN ('active', 'conflicted', 'suggested', 'pending')
+    ORDER BY s.row DESC LIMIT 8
+) AS r
+
+-- name: reverted
+SELECT w.handle, m.identity
+FROM unnest(%b::bytea[], %b::bytea[], %b::timestamptz[], %b::timestamptz[]) AS w(handle, conversation, since, until)
+JOIN sources s ON s.handle = w.handle AND (w.conversation IS NULL OR s.conversation = w.conversation)
+    AND (w.since IS NULL OR s.at >= w.since) AND (w.until IS NULL OR s.at < w.until)
+JOIN memories m ON m.id = s.memory
+UNION
+SELECT w.handle, e.identity
+FROM unnest(%b::bytea[], %b::bytea[], %b::timestamptz[], %b::timestamptz[]) AS w(handle, conversation, since, until)
+JOIN endings e ON e.handle = w.handle AND (w.conversation IS NULL OR e.conversation = w.conversation)
+    AND (w.since IS NULL OR e.at >= w.since) AND (w.until IS NULL OR e.at < w.until)
+
+-- name: memories
+SELECT m.id, m.handle, m.identity, m.value_digest, m.type, m.polarity, m.source_type, m.sensitivity, m.visibility,
+       m.confidence, m.importance, m.explicit, m.valid_from, m.valid_to, m.expires_at, m.review_at, m.status,
+       m.version, m.source_count, m.turn_row, m.supersedes, m.namespaces, m.body
+FROM memories m JOIN unnest(%b::bytea[], %b::bytea[]) AS w(handle, identity)
+    ON m.handle = w.handle AND m.identity = w.identity
+WHERE m.status <> 'deleted'
+ORDER BY m.id
+
+-- name: evidence
+SELECT memory, row, step, replaces, candidate, kind, source_type, confidence, conversation, at,
+       coalesce(valid_from, at), decided_at, expires_at
+FROM sources WHERE memory = ANY(%b::bytea[]) AND NOT voided
+
+-- name: endings
+SELECT e.handle, e.identity, e.row, e.step, e.candidate, e.digests, e.at, e.conversation
+FROM endings e JOIN unnest(%b::bytea[], %b::bytea[]) AS w(handle, identity)
+    ON e.handle = w.handle AND e.identity = w.identity
+
+-- name: clock
+SELECT clock_timestamp()
+
+-- name: update_memories
+-- Only what is still as it was read (C9): version and support count rise with every change.
+UPDATE memories m SET status = n.status, version = n.version, source_type = n.source_type,
+    sensitivity = n.sensitivity, confidence = n.confidence, importance = n.importance, explicit = n.explicit,
+    source_count = n.source_count, turn_row = n.turn_row, valid_from = n.valid_from, valid_to = n.valid_to,
+    expires_at = n.expires_at, supersedes = n.supersedes, body = n.body, updated_at = now()
+FROM unnest(%b::bytea[], %b::int4[], %b::int4[], %b::text[], %b::int4[], %b::text[], %b::text[],
+            %b::float4[], %b::float4[], %b::bool[], %b::int4[], %b::int8[], %b::timestamptz[], %b::timestamptz[],
+            %b::timestamptz[], %b::bytea[], %b::bytea[])
+    AS n(id, was_version, was_count, status, version, source_type, sensitivity, confidence, importance,
+         explicit, source_count, turn_row, valid_from, valid_to, expires_at, supersedes, body)
+WHERE m.id = n.id AND m.version = n.was_version AND m.source_count = n.was_count
+
+-- name: copy_memories
+-- No ON CONFLICT: a second memory of one slot and value, or a second active one, is a race; the batch is done anew.
+COPY memories (id, subject, tenant, handle, epoch, identity, value_digest, version, status, type, polarity,
+               source_type, sensitivity, visibility, namespaces, confidence, importance, explicit, source_count,
+               turn_row, valid_from, valid_to, expires_at, review_at, supersedes, body) FROM STDIN (FORMAT BINARY)
+
+-- name: copy_versions
+COPY memory_versions (memory, version, handle, epoch, status, actor, rule, candidate, log, part, pos)
+FROM STDIN (FORMAT BINARY)
+
+-- name: copy_sources
+COPY sources (memory, candidate, turn, handle, author, conversation, at, body, row, step, kind, source_type, replaces,
+              confidence, valid_from, expires_at, decided_at) FROM STDIN (FORMAT BINARY)
+
+-- name: copy_lineage
+COPY lineage (child_kind, child, parent_kind, parent, handle) FROM STDIN (FORMAT BINARY)
+
+-- name: insert_endings
+INSERT INTO endings (candidate, identity, handle, turn, conversation, digests, row, step, at)
+SELECT decode(n.entry->>'candidate', 'hex'), decode(n.entry->>'identity', 'hex'), decode(n.entry->>'handle', 'hex'),
+       decode(n.entry->>'turn', 'hex'), decode(n.entry->>'conversation', 'hex'),
+       (SELECT array_agg(decode(d, 'hex')) FROM jsonb_array_elements_text(n.entry->'digests') AS d),
+       (n.entry->>'row')::bigint, (n.entry->>'step')::bigint, (n.entry->>'at')::timestamptz
+FROM jsonb_array_elements(%b::jsonb) AS n(entry)
+ON CONFLICT (candidate, identity) DO NOTHING
+
+-- name: void_sources
+UPDATE sources s SET voided = true
+FROM unnest(%b::bytea[], %b::bytea[]) AS n(memory, candidate)
+WHERE s.memory = n.memory AND s.candidate = n.candidate
+
+-- name: delete_endings
+DELETE FROM endings WHERE candidate = ANY(%b::bytea[])
+
+-- name: note_controls
+UPDATE controls c SET applied = n.applied, outcome = n.outcome
+FROM unnest(%b::bytea[], %b::bool[], %b::text[]) AS n(id, applied, outcome)
+WHERE c.id = n.id
+
+-- name: insert_refusals
+INSERT INTO refusals (id, handle, outcome, log, part, pos)
+SELECT id, handle, 'not_permitted', log, part, pos
+FROM unnest(%b::bytea[], %b::bytea[], %b::int2[], %b::int4[], %b::int8[]) AS n(id, handle, log, part, pos)
+ON CONFLICT (id) DO NOTHING
+
+-- name: raise_generations
+UPDATE subjects SET generation = generation + 1 WHERE handle = ANY(%b::bytea[])
+
+-- name: caused
+SELECT memory, version, status, handle, epoch FROM memory_versions
+WHERE log = %b AND part = %b AND pos >= %b AND pos < %b
+ORDER BY pos, at, memory, version
+
+-- name: due
+-- Everything that waits or holds no longer. Two statements see the same rows, so the lock comes in between.
+(SELECT id, handle FROM memories
+ WHERE expires_at <= now() AND status IN ('active', 'suggested', 'pending', 'conflicted')
+ ORDER BY expires_at LIMIT %b)
+UNION ALL
+(SELECT id, handle FROM memories WHERE expires_at <= now() AND status = 'quarantined' ORDER BY expires_at LIMIT %b)
+
+-- name: expire
+WITH gone AS (
+    UPDATE memories m SET status = 'expired', version = version + 1, updated_at = now()
+    WHERE id = ANY(%b::bytea[]) AND expires_at <= now()
+        AND status IN ('active', 'suggested', 'pending', 'conflicted', 'quarantined')
+    RETURNING id, version, handle, epoch
+), history AS (
+    INSERT INTO memory_versions (memory, version, handle, epoch, status, actor, rule)
+    SELECT id, version, handle, epoch, 'expired', 'system', 'expired' FROM gone
+), raised AS (
+    UPDATE subjects SET generation = generation + 1 WHERE handle IN (SELECT handle FROM gone)
+)
+SELECT id, version, handle, epoch FROM gone ORDER BY id
+
+-- name: forget_candidates
+-- A candidate that is still undecided waits for policy, however old it is (P10).
+DELETE FROM candidates WHERE id IN (
+    SELECT c.id FROM candidates c
+    WHERE c.expires_at <= now() AND EXISTS (SELECT FROM decisions d WHERE d.candidate = c.id)
+    LIMIT %b FOR UPDATE SKIP LOCKED)
+
+-- name: unresolved
+-- Decisions that left nothing behind, though they should have: their announcement may have been lost.
+SELECT d.candidate, d.handle, d.epoch, d.outcome, d.rule
+FROM decisions d JOIN candidates c ON c.id = d.candidate LEFT JOIN controls k ON k.id = c.control
+WHERE (d.outcome <> 'reject' OR k.id IS NOT NULL) AND k.outcome IS NULL
+    AND NOT EXISTS (SELECT FROM lineage l WHERE l.parent = d.candidate AND l.child_kind = 'memory')
+    AND NOT EXISTS (SELECT FROM endings e WHERE e.candidate = d.candidate)
+    AND NOT EXISTS (SELECT FROM refusals r WHERE r.id = d.candidate)
+ORDER BY d.row LIMIT %b

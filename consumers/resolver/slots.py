@@ -1,0 +1,58 @@
+"""How memories are named: their slot (C1), their value, their ids. Keyed hashes, so that they die with the handle."""
+
+from __future__ import annotations
+
+from policy.text import condition_set, normalise_key, normalise_value
+from schemas.ids import check_namespace
+from schemas.records import Content
+from schemas.words import MemoryType, Polarity, Visibility
+from stores.sealing import SubjectKeys
+
+# Preference and fact say the same kind of thing ("my editor is Vim", "I use Helix"). A temporary preference never
+# touches the permanent one (C8); a goal, an experience, past behaviour are no statement about what holds.
+_CLASSES = {
+    MemoryType.PREFERENCE: "standing",
+    MemoryType.FACT: "standing",
+    MemoryType.TEMPORARY_PREFERENCE: "temporary",
+    MemoryType.GOAL: "goal",
+    MemoryType.EXPERIENCE: "experience",
+    MemoryType.BEHAVIOUR: "behaviour",
+}
+CLASSES = ("standing", "temporary", "goal", "experience", "behaviour")
+
+
+def identity(keys: SubjectKeys, content: Content, kind: MemoryType, visibility: Visibility) -> bytes:
+    """Return the slot that a claim fills: namespace, key, conditions, scope, class, and whether it is shared (C1)."""
+    return _slot(keys, content, _CLASSES[kind], visibility)
+
+
+def identities(keys: SubjectKeys, content: Content, visibility: Visibility) -> tuple[bytes, ...]:
+    """Return the slots of every class that an ending may mean: "no longer" does not say of what kind it was."""
+    return tuple(_slot(keys, content, name, visibility) for name in CLASSES)
+
+
+def value_digest(keys: SubjectKeys, value: str, polarity: Polarity) -> bytes:
+    """Return what tells whether two claims of a slot say the same (C2): "likes" is not "dislikes" (B5)."""
+    return keys.id("value", normalise_value(value), polarity)
+
+
+def value_digests(keys: SubjectKeys, value: str) -> frozenset[bytes]:
+    """Return the digests of a value whatever its polarity."""
+    return frozenset(value_digest(keys, value, polarity) for polarity in Polarity)
+
+
+def memory_id(keys: SubjectKeys, candidate: bytes) -> bytes:
+    """Return the id of the memory that a candidate begins."""
+    return keys.id("memory", candidate)
+
+
+def narrower(scope: str, than: str, default: str) -> bool:
+    """True where ``scope`` lies within ``than``, by segments; everything lies within the ``default`` scope."""
+    have, want = check_namespace(scope).split("."), than.split(".")
+    return scope != than and (than == default or have[: len(want)] == want)
+
+
+def _slot(keys: SubjectKeys, content: Content, name: str, visibility: Visibility) -> bytes:
+    conditions = "\0".join(condition_set(content.conditions)) if content.conditions else ""
+    key = normalise_key(content.key)
+    return keys.identity(content.namespace, key, conditions, content.scope, name, visibility)
