@@ -13,6 +13,7 @@ import pytest
 from consumers.contract import Span
 from consumers.extractor.consumer import Extractor
 from consumers.extractor.ids import conversation_id
+from schemas.errors import SubjectMoved
 from schemas.settings import Settings
 from stores.sealing import SubjectKeys
 from stores.vault import open_vault
@@ -195,6 +196,26 @@ def test_the_erased_are_not_named_again(extractor: Driven) -> None:
     # Other later turns start afresh.
     assert extractor.take(turn(LIKES, "m9", pos=after + 1)).counts == {"stored": 1}
     assert extractor.rows("SELECT epoch, handle IS NULL FROM subjects") == [(2, False)]
+
+
+@pytest.mark.parametrize("fenced", [True, False])
+def test_an_erasure_between_preparation_and_lock(extractor: Driven, fenced: bool) -> None:
+    extractor.take(turn(LIKES, "m1"))
+    record = turn(LIKES, "m2", part=1)
+    ready = extractor.consumer.prepare([record])
+    fence = {"1/1": record.position.pos + 1} if fenced else {}
+    blocked = "UPDATE subjects SET handle = NULL, epoch = 2, fence = %s::jsonb"
+    with extractor.tx.transaction():
+        extractor.tx.execute(blocked, (orjson.dumps(fence).decode(),))
+    if not fenced:
+        with pytest.raises(SubjectMoved):
+            extractor.consumer.load(extractor.tx, ready)
+        extractor.tx.rollback()
+        assert extractor.take(record).counts == {"stored": 1}
+        return
+    result = extractor.consumer.decide(ready, extractor.consumer.load(extractor.tx, ready))
+    extractor.tx.rollback()
+    assert result.counts == {"erased_source": 1}
 
 
 BAD = {
