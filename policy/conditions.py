@@ -51,7 +51,7 @@ _ENGLISH = re.compile(
     r"|(?<!\bbeing )(?<!\bbe )at (?P<place>work|home|school|the office)"
     r"|on (?:my|the) (?P<device>phone|laptop|tablet|computer|desktop|ipad|mobile)"
     r"|(?:in|for|on|with) (?P<which>this|that|our|my|the) (?P<what>project|repo|repository|codebase)(?:(?:'s|\u2019s) (?P<part>[\w\-]+))?"
-    r"|(?:except|but not) (?:for |when |in |on |with )?(?P<not>[\w\- ]+?)(?=[.,;!?]|$)"
+    r"|(?:except(?: for| when| in| on| with)?|but not (?:for|when|in|on|with)) (?P<not>[\w\- ]+?)(?=[.,;!?]|$)"
     r"|when(?:ever)? (?P<free>(?:i(?:'m| am)? |i've )?[\w'\- ]+?)(?=[.,;!?]|$| i\b))",
     re.IGNORECASE,
 )

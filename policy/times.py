@@ -28,6 +28,8 @@ class Bounds:
 _EN_UNITS = "day|week|weekend|month|quarter|year"
 _EN_DAYS = {"mon": 0, "tue": 1, "wed": 2, "thu": 3, "fri": 4, "sat": 5, "sun": 6}
 _EN_DAY = r"(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|satur|sat|sun)(?:day)?"
+_EN_MONTHS = "january february march april may june july august september october november december".split()
+_EN_MONTH = "|".join(_EN_MONTHS)
 _ZH_DAYS = {"一": 0, "二": 1, "三": 2, "四": 3, "五": 4, "六": 5, "日": 6, "天": 6, "末": 6}
 _ZH_NUMBERS = {"一": 1, "两": 2, "二": 2, "三": 3, "四": 4, "五": 5, "六": 6, "七": 7, "八": 8, "九": 9, "十": 10, "半": 6}
 _EN_NUMBERS = {"a": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
@@ -39,6 +41,7 @@ _CUE = re.compile(
     rf"|(?<=end of the )(?P<bare>month|week|quarter|year)|(?<=end of )(?P<bare2>month|week|quarter|year))"
     rf"|(?:until|till|through|by)\s+(?:this\s+|next\s+)?(?P<weekday>{_EN_DAY})"
     rf"|(?:for|in|over)\s+the\s+next\s+(?P<count>\d{{1,3}}|a|one|two|three|four|five|six)\s+(?P<many>days?|weeks?|months?|years?)"
+    rf"|(?:until|till|through|by)\s+(?:the end of\s+)?(?P<named>{_EN_MONTH})(?!\s+\d)"
     rf"|(?:until|till|through|by)\s+(?P<date>(?:\d{{4}}-\d{{2}}-\d{{2}})|(?:\w+\s+\d{{1,2}}(?:st|nd|rd|th)?|\d{{1,2}}(?:st|nd|rd|th)?\s+\w+)"
     rf"(?:,?\s+\d{{4}})?))\b",
     re.IGNORECASE,
@@ -49,6 +52,7 @@ _ZH_CUE = re.compile(
     r"|(?P<day>今天|今日|今晚|明天)"
     r"|(?:到|直到|在)(?P<next>下个?)?(?:这个?|本)?(?:周|星期|礼拜)(?P<weekday>[一二三四五六日天])(?:为止|之?前|以前)?"
     r"|(?P<end>月底|周末|季度末|年底)(?:为止|之?前|以前)"
+    r"|(?:到|直到|在)?(?P<named>1[0-2]|[1-9])月(?:份|底)?(?:为止|之?前|以前)"
     r"|(?:未来|接下来的?)(?P<count>[一两二三四五六七八九十]|\d{1,3})(?P<many>天|周|个星期|个月|年)"
     r"|(?:到|直到|在)(?P<date>(?:\d{4}年)?\d{1,2}月\d{1,2}[日号])(?:为止|之?前|以前)?"
 )
@@ -103,6 +107,8 @@ def _english(match: re.Match[str], today: date) -> Span | None:
     bare = group("bare") or group("bare2")
     if bare:
         return today, _PERIODS[bare.lower()](today, 0)[1]
+    if group("named"):
+        return today, _coming_month(today, _EN_MONTHS.index(group("named").lower()) + 1)
     if group("weekday"):
         return today, _weekday(today, _EN_DAYS[group("weekday").lower()[:3]])
     if group("count"):
@@ -121,6 +127,8 @@ def _chinese(match: re.Match[str], today: date) -> Span | None:
         return _year(today, int(group("year") == "明年"))
     if group("weekday"):
         return today, _weekday(today, _ZH_DAYS[group("weekday")], bool(group("next")))
+    if group("named"):
+        return today, _coming_month(today, int(group("named")))
     if group("end"):
         return today, _PERIODS[group("end")[0]](today, 0)[1]
     if group("count"):
@@ -144,7 +152,7 @@ def _weekend(today: date, ahead: int) -> Span:
     return sunday - timedelta(days=1), sunday
 
 
-def _months(today: date, first: int, count: int) -> Span:
+def _months(first: int, count: int) -> Span:
     """Return ``count`` months from the month with running number ``first`` (January of year 0 is 0)."""
     after = first + count
     return (
@@ -154,15 +162,21 @@ def _months(today: date, first: int, count: int) -> Span:
 
 
 def _month(today: date, ahead: int) -> Span:
-    return _months(today, today.year * 12 + today.month - 1 + ahead, 1)
+    return _months(today.year * 12 + today.month - 1 + ahead, 1)
 
 
 def _quarter(today: date, ahead: int) -> Span:
-    return _months(today, today.year * 12 + (today.month - 1) // 3 * 3 + 3 * ahead, 3)
+    return _months(today.year * 12 + (today.month - 1) // 3 * 3 + 3 * ahead, 3)
 
 
 def _year(today: date, ahead: int) -> Span:
     return date(today.year + ahead, 1, 1), date(today.year + ahead, 12, 31)
+
+
+def _coming_month(today: date, month: int) -> date:
+    """Return the last day of the coming month of that number, the current one included."""
+    year = today.year + (month < today.month)
+    return _months(year * 12 + month - 1, 1)[1]
 
 
 def _weekday(today: date, weekday: int, following: bool = False) -> date:

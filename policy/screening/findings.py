@@ -59,13 +59,18 @@ def findings(text: str) -> frozenset[str]:
     is still known to be about a secret.
     """
     screened = screen(text)
-    kinds = {hit.kind for hit in screened.hits} | set(PLACEHOLDER.findall(text))
+    kinds = {hit.kind for hit in screened.hits}
+    if "[" in text:
+        kinds.update(PLACEHOLDER.findall(text))
     found = {_OF_KIND.get(kind, SECRET) for kind in kinds}
     if "@" in text and _MAIL.search(text):
         found.add(MAIL)
     if _has_phone(screened.text):
         found.add(PHONE)
-    found.update(name for name, pattern in _PATTERNS if pattern.search(text))
+    lowered = text.lower()
+    found.update(
+        name for name, hints, pattern in _PATTERNS if any(map(lowered.__contains__, hints)) and pattern.search(text)
+    )
     return frozenset(found)
 
 
@@ -101,10 +106,29 @@ def _is_phone(number: str) -> bool:
     return False
 
 
+# Pieces of lower-cased text without which the pattern beside them cannot match: they cost a tenth of it.
+_ADDRESS_HINTS = (
+    *("street", " st", "ave", "road", " rd", "boulevard", "blvd", "lane", "drive", "court", "square", "address", "zip", "postcode"),
+    *("号", "栋", "幢", "单元", "室", "址"),
+)
+_HEALTH_HINTS = (
+    *("allerg", "diabet", "asthma", "cancer", "tumo", "hiv", "aids", "depress", "bipolar", "anxiety", "panic", "epilep", "migraine"),
+    *("hypertens", "blood pressure", "pregnan", "medication", "insulin", "insomnia", "diagnos", "surger", "chemo", "therap"),
+    *("psychiatr", "disorder", "adhd", "autis", "disab", "intoleran", "celiac", "coeliac", "infect", "disease", "illness", "syndrome"),
+    *("arthritis", "stroke", "heart ", "过敏", "糖尿", "高血", "哮喘", "癌", "肿瘤", "郁", "焦虑症", "恐慌症", "癫痫", "头痛", "孕", "流产"),
+    *("药", "处方", "胰岛", "失眠", "诊", "手术", "化疗", "心理咨询", "精神科", "残疾", "耐受", "感染", "病", "肝炎", "艾滋", "症状", "贫血"),
+    *("住院", "自闭", "多动症", "痛风"),
+)
+_PAYMENT_HINTS = ("card", "bank", "iban", "cvv", "信用卡", "银行", "支付", "卡号", "付款")
+_MONEY_HINTS = (
+    *("salary", "income", "wage", "pay", "debt", "savings", "rent", "mortgage", "i earn", "i owe", "i make", "net worth", "balance"),
+    *("$", "\u20ac", "\u00a3", "\u00a5", "工资", "薪", "收入", "存款", "欠", "房贷", "余额", "负债"),
+)
+_IDENTITY_HINTS = ("passport", "social security", "ssn", "licen", "id card", "id number", "national id", "身份证", "护照", "证号", "社保")
 _PATTERNS = (
-    (ADDRESS, _ADDRESS),
-    (HEALTH, _HEALTH),
-    (PAYMENT, _PAYMENT),
-    (MONEY, _MONEY),
-    (IDENTITY, _IDENTITY),
+    (ADDRESS, _ADDRESS_HINTS, _ADDRESS),
+    (HEALTH, _HEALTH_HINTS, _HEALTH),
+    (PAYMENT, _PAYMENT_HINTS, _PAYMENT),
+    (MONEY, _MONEY_HINTS, _MONEY),
+    (IDENTITY, _IDENTITY_HINTS, _IDENTITY),
 )

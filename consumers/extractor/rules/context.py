@@ -10,9 +10,7 @@ _REQUEST = re.compile(
     r"|\b(?:phone number|address|price range|book (?:a|me|us)|reserv\w+|check[- ]?in|hotel|restaurant|guest ?house|taxi|train ticket|flight|per night|postcode|refund|checkout|in the (?:centre|center|north|south|east|west))\b",
     re.IGNORECASE,
 )
-_CHANGED_MIND = re.compile(r"\b(?:changed my mind|on second thou?ghts?|correction|i was wrong|i meant|i misspoke|scratch that)\b|改(?:变)?主意|说错了|更正|纠正一下|我记错了|搞错了", re.IGNORECASE)
-_TODAY = re.compile(r"\b(?:today|tonight)\b|今天|今晚|今日", re.IGNORECASE)
-
+_CHANGED_MIND = re.compile(r"\b(?:changed my mind|on second thou?ghts?|correction|i was wrong|i meant|i misspoke|scratch that)\b|^\W*(?:no,? )?actually,? (?:my|i)\b|改(?:变)?主意|说错了|更正|纠正一下|我记错了|搞错了", re.IGNORECASE)
 
 def is_request(text: str) -> bool:
     """True where a turn asks a service for something."""
@@ -22,8 +20,3 @@ def is_request(text: str) -> bool:
 def changed_mind(text: str) -> bool:
     """True where the speaker says that what was said before no longer holds."""
     return _CHANGED_MIND.search(text) is not None
-
-
-def is_of_today(text: str) -> bool:
-    """True where a statement is tied to this day."""
-    return _TODAY.search(text) is not None

@@ -14,7 +14,7 @@ from schemas.words import Polarity
 
 _NOW = r"(?: (?:now|currently|actually|also|still|just|both|originally|really|been|always|recently|only))*"
 _I_AM = rf"(?<![\w'])I(?: am|'m|'ve been| have been){_NOW}"
-_PLACE = r"(?P<it>(?:the )?[A-Z][\w.'\-]*(?:,? (?:[A-Z][\w.'\-]*|of|de|la|the|in(?= [A-Z])))*)"
+_PLACE = r"(?P<it>(?:the )?[A-Z][\w.'\-]*(?:,? (?:(?:of|de|la|the|in) )*[A-Z][\w.'\-]*)*)"
 _NAME = r"(?P<it>[A-Z][\w'\-]*(?: [A-Z][\w'\-]*){0,2})(?=[\s,.!?]|$)"
 _NATIONALITIES = "|".join(sorted(name.capitalize() for name in lexicon.NATION_WORDS))
 _NOT_NAMES = frozenset(
@@ -35,7 +35,7 @@ Maker = Callable[[re.Match[str]], Claim | None]
 
 def find(text: str, words: Set[str]) -> Iterator[Claim]:
     """Yield every stable fact that the speaker states about themselves in a sentence of these words."""
-    plain = text.replace("\u2019", "'")
+    plain = _lifted(text.replace("\u2019", "'"))
     for cue, pattern, make in _RULES:
         if cue.isdisjoint(words):
             continue
@@ -47,6 +47,17 @@ def find(text: str, words: Set[str]) -> Iterator[Claim]:
         yield from _learning(plain)
 
 
+def _lifted(text: str) -> str:
+    """Return a sentence typed without capitals with those that names and places need, offsets unchanged."""
+    if not text.islower():
+        return text
+    return _FRAME.sub(lambda found: found[1] + found[2].title(), re.sub(r"\bi\b", "I", text))
+
+
+_FRAME = re.compile(
+    r"\b(live in |living in |based in |moved to |relocated to |from |born in |work at |work for |name is |name's |call me |named |called |speak )"
+    r"((?!(?:a|an|the|my|this|that|it|home|here|there|now|not|you|all|me|time|work|school|one|him|her)\b)[a-z]+(?: (?!(?:and|now|with|for|but|since|in|at|because|so|as|where|again|last|instead)\b)[a-z]+)?)"
+)
 _LEARNS = frozenset("learning studying teaching taking practicing practising".split())
 
 
@@ -98,7 +109,7 @@ def _name(match: re.Match[str]) -> Claim | None:
     value = match["it"]
     if value.split()[0] in _NOT_NAMES or value.isupper():
         return None
-    return _fact("name", "en.name", 0.9)(match)
+    return _fact("name", "en.name", 0.9, replaces=" not " in match[0])(match)
 
 
 def _job(match: re.Match[str]) -> Claim | None:
@@ -170,6 +181,7 @@ _RULES: tuple[tuple[frozenset[str], re.Pattern[str], Maker], ...] = (
     (_cue("born"), re.compile(rf"(?<![\w'])I was born (?:on |in )(?P<it>(?:\w+ \d{{1,2}}(?:st|nd|rd|th)?,? )?(?:19|20)\d\d|\w+ \d{{1,2}}(?:st|nd|rd|th)?)", re.IGNORECASE), _fact("birthday", "en.birthday", 0.7)),
     (_cue("birthday birthday's"), re.compile(r"\bmy birthday(?:'s| is)(?: on)? (?P<it>(?:the )?(?:\w+ )?\d{1,2}(?:st|nd|rd|th)?(?: (?:of )?[A-Z][a-z]+)?(?:,? \d{4})?)", re.IGNORECASE), _fact("birthday", "en.birthday", 0.7)),
     (_cue("i'm am"), re.compile(rf"{_I_AM} (?P<it>\d{{1,3}})(?: years? old| years of age|(?=[,.!]|$| and (?:a|I|work|live)\b))", re.IGNORECASE), _fact("age", "en.age", 0.6)),
+    (_cue("manager boss supervisor mentor wife husband partner girlfriend boyfriend son daughter roommate doctor lawyer assistant manager's boss's wife's husband's son's daughter's"), re.compile(r"\b[Mm]y (?P<what>manager|boss|supervisor|mentor|wife|husband|partner|girlfriend|boyfriend|son|daughter|roommate|doctor|lawyer|assistant)(?:'s name)? is (?:called |named )?(?P<it>[A-Z][a-z]+(?: [A-Z][a-z]+)?)(?=[,.;!]|$| and\b)"), _keyed("relation", "en.relation", 0.55)),
     (_JOBS, re.compile(rf"{_I_AM} (?:a|an) (?P<it>{_JOB})\b(?! (?:at heart|of|to\b))", re.IGNORECASE), _job),
     (_JOBS, re.compile(rf"(?<![\w'])I(?P<moved> now)? work{_NOW} as (?:a|an|the) (?P<it>{_JOB})\b", re.IGNORECASE), _job),
     (_cue("job occupation profession"), re.compile(rf"\bmy (?:job|occupation|profession) is (?:being |to be |as )?(?:a |an |the )?(?P<it>{_JOB})\b", re.IGNORECASE), _job),
@@ -191,6 +203,7 @@ _RULES: tuple[tuple[frozenset[str], re.Pattern[str], Maker], ...] = (
     (_cue("introvert introverted extrovert extroverted outgoing shy optimistic optimist pessimistic pessimist sensitive curious adventurous perfectionist owl bird morning romantic sociable"), re.compile(rf"(?:{_I_AM}|(?<![\w'])I have(?: always)? been) (?:quite |very |a bit |rather |pretty |basically )*(?:a |an )(?:\w+ )?(?P<it>(?:very |quite |rather |more )?(?:introvert(?:ed)?|extrovert(?:ed)?|outgoing|shy|optimistic|optimist|pessimistic|pessimist|sensitive|curious|adventurous|perfectionist|night owl|early bird|morning person|romantic|sociable)(?: and (?:sensitive|introverted|shy|quiet|outgoing|curious|optimistic|romantic|emotional))?)(?: (?:person|type|individual|girl|boy|guy|woman|man))?(?=[,.;!]|$| (?:and|who|so|with)\b)", re.IGNORECASE), _fact("personality", "en.personality", 0.5)),
     (_cue("personality"), re.compile(r"\bmy personality is (?:a bit |quite |rather |very |more |relatively )?(?P<it>[\w\- ]{4,40}?)(?=[,.;!]|$| (?:so|but)\b)", re.IGNORECASE), _fact("personality", "en.personality", 0.5)),
     (_cue("years year"), re.compile(r"(?:^|(?<![\w'])I(?:'ve| have)(?: been| worked| spent)?(?: here)? (?:for )?)(?P<it>\d{1,2} years?) (?P<at>at|with) (?P<where>(?:the |my )?[\w&.\- ]{2,30}?)(?=[,.;!]|$| (?:and|now|so)\b)", re.IGNORECASE), _tenure),
+    (_cue("years year"), re.compile(r"(?<![\w'])I(?:'ve| have) (?:been|worked|been working) (?P<at>at|with) (?P<where>(?:the |my |this )?[\w&.\- ]{2,30}?) for (?:about |almost |over )?(?P<it>\d{1,2} years?)", re.IGNORECASE), _tenure),
     (_cue("quit left resigned"), re.compile(rf"\bI (?:quit|left|resigned from) (?P<it>my (?:old )?job)\b", re.IGNORECASE), _fact("job", "en.job_ended", 0.6, ends=True)),
 )  # fmt: skip
 

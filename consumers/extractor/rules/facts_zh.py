@@ -29,7 +29,12 @@ Maker = Callable[[re.Match[str]], Claim | None]
 
 def find(clause: str, goes_on: bool = False) -> Iterator[Claim]:
     """Yield every stable fact that the speaker states about themselves in a clause."""
-    if "我" in clause or "记住" in clause:
+    if goes_on and "我" not in clause:
+        # The subject of the clause before goes on: 我叫小明，今年28岁.
+        for claim in find(f"我{clause}"):
+            yield replace(claim, start=max(claim.start - 1, 0), end=claim.end - 1)
+        return
+    if "我" in clause:
         for cue, pattern, make in _RULES:
             if not any(map(clause.__contains__, cue)):
                 continue
@@ -38,7 +43,7 @@ def find(clause: str, goes_on: bool = False) -> Iterator[Claim]:
                 if claim is not None:
                     yield claim
     if "学" in clause or "练" in clause:
-        yield from _learning(clause, goes_on)
+        yield from _learning(clause)
 
 
 def _fact(key: str, rule: str, importance: float = 0.6, *, replaces: bool = False, ends: bool = False) -> Maker:
@@ -82,7 +87,7 @@ def _keyed(prefix: str, rule: str, importance: float = 0.5, namespace: str = PRO
 
 
 def _name(match: re.Match[str]) -> Claim | None:
-    if re.search(r"[了的吗呢吧什么是在去这那它他她你我不很车外]|做什么|一[个声下]", match["it"]):
+    if re.search(_NO_NAME, match["it"]):
         return None
     return _fact("name", "zh.name", 0.9)(match)
 
@@ -91,6 +96,16 @@ def _nickname(match: re.Match[str]) -> Claim | None:
     value = re.sub(r"(?:就?行|就?好|就?可以|吧|哦|呀|啦)+$", "", match["it"])
     claim = _fact("nickname", "zh.nickname", 0.7)(match) if len(value) > 1 else None
     return claim and replace(claim, value=value, end=match.start("it") + len(value))
+
+
+def _relation(match: re.Match[str]) -> Claim | None:
+    if not _IS_NAME.fullmatch(match["it"]) or re.search(_NO_NAME, match["it"]):
+        return None
+    return _keyed("relation", "zh.relation", 0.55)(match)
+
+
+_IS_NAME = re.compile(r"[\u4e00-\u9fff·]{2,4}|[A-Z][A-Za-z ]{1,20}")
+_NO_NAME = r"[了的吗呢吧什么是在去这那它他她你我不很车外]|做什么|一[个声下位名]|老师|医生|人$"
 
 
 def _home(match: re.Match[str]) -> Claim | None:
@@ -114,9 +129,9 @@ def _employer(match: re.Match[str]) -> Claim | None:
     return _fact("employer", "zh.employer", 0.6)(match)
 
 
-def _learning(clause: str, goes_on: bool) -> Iterator[Claim]:
+def _learning(clause: str) -> Iterator[Claim]:
     match = _LEARNING.search(clause)
-    if match is None or (match["who"] is None and not goes_on and not _ALONE.match(clause)):
+    if match is None or (match["who"] is None and not _ALONE.match(clause)):
         return
     for part in parts(match["rest"], match.start("rest")):
         if _VAGUE_LEARNING.search(part.text) or len(part.text) > 10:
@@ -158,6 +173,8 @@ _RULES: tuple[tuple[tuple[str, ...], re.Pattern[str], Maker], ...] = (
     (("有",), re.compile(rf"我(?:家里?)?{_NOW}有(?:了)?(?P<it>[一两二三四几\d]?[只条个匹](?:[\u4e00-\u9fff]{{1,3}}?的?)?(?P<what>狗狗?|小狗|猫咪?|小猫|兔子|仓鼠|鹦鹉|乌龟|宠物|儿子|女儿|孩子|小孩|哥哥|姐姐|弟弟|妹妹|双胞胎)(?:叫[\u4e00-\u9fffA-Za-z]{{1,6}})?){_END}"), _keyed("has", "zh.has", 0.6)),
     (("婚", "单身", "离异",), re.compile(rf"{_BEFORE}我{_NOW}(?P<it>已婚|未婚|单身|离异|结婚了|离婚了|订婚了){_END}"), _fact("marital_status", "zh.marital", 0.6)),
     (("素", "清真",), re.compile(rf"{_BEFORE}我{_NOW}(?:是|吃)(?:一?个)?(?P<it>素食主义者|素食者|纯素主义者|素|全素|清真)(?:了|的)?{_END}"), _fact("diet", "zh.diet", 0.85)),
+    (("吃", "喝"), re.compile(rf"{_BEFORE}我{_NOW}(?:从来?|一直|平时|平常)*(?:不能?[吃喝]|[吃喝]不了)(?P<it>(?!饭|药|早|午|晚|了|完|饱|过|好|到|上|醉|太|多|这|那|什么|得|惯|下|的)[^，。！？、；我你他她]{{1,8}}?){_END}"), _keyed("diet", "zh.diet_avoids", 0.8, negative=True)),
+    (("是", "叫"), re.compile(rf"我的?(?P<what>经理|老板|上司|主管|领导|导师|老婆|妻子|老公|丈夫|儿子|女儿|女朋友|男朋友|室友|医生|律师|助理)(?:的名字)?(?:是|叫做?){_NAME}"), _relation),
     (("过敏",), re.compile(rf"{_BEFORE}我{_NOW}对{_ALLERGEN}(?:严重|有点|轻微|会|非常|很|有)?过敏"), _keyed("allergy", "zh.allergy", 0.95, HEALTH)),
     (("有", "得", "患", "确诊"), re.compile(rf"{_BEFORE}我{_NOW}(?:有|得了|患有|确诊了?|得过|患了){_CONDITION}"), _keyed("condition", "zh.condition", 0.9, HEALTH)),
     (("会说",), re.compile(rf"{_BEFORE}我{_NOW}会说(?P<it>[\u4e00-\u9fff]{{1,4}}[语话文](?:[、和][\u4e00-\u9fff]{{1,4}}[语话文]){{0,3}}){_END}"), _keyed("speaks", "zh.speaks", 0.55)),

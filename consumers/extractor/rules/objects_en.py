@@ -40,8 +40,7 @@ _VAGUE = re.compile(
     r"|several|others?|more|most|less|such|same|so|not|to|be|being able|having|someone|somebody|people|everyone|myself|yes|no|things?|way|any|all|ways?)\b(?! (?:arts|music|fiction))"
     r"|\b(?:you|your|yours|this|these|those|here|today|yesterday|tonight|tomorrow|last (?:night|week|month|time)|so far|recommend\w*|mention\w*|suggest\w*|above|it|its|he|him|she|her|his|them|their|chatting|conversation"
     r"|each other|one another|same)\b"
-    r"|^(?:talk|chat|ask|tell|say|know|hear|share|thank|discuss|introduce|see what|find out|try|sharing|talking|asking|telling|hearing|knowing|find|finding|meet|think|believe|help|start|begin|apologi[sz]e|point)\b(?! (?:music|with music))"
-    r"|\b(?:idea|suggestion|advice|plan|answer|question|problem|moment)s?$",
+    r"|^(?:talk|chat|ask|tell|say|know|hear|share|thank|discuss|introduce|see what|find out|try|sharing|talking|asking|telling|hearing|knowing|find|finding|meet|think|believe|help|start|begin|apologi[sz]e|point)\b(?! (?:music|with music))|^(?:ideas?|suggestions?|advice|plans?|answers?|questions?|problems?|moments?)$",
     re.IGNORECASE,
 )
 _DEFINITE = re.compile(r"^the ", re.IGNORECASE)

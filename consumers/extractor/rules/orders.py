@@ -41,7 +41,7 @@ _RECORD = re.compile(
     re.IGNORECASE,
 )
 _OTHERS = re.compile(
-    r"^(?:that )?(?:my|our) (?:\w+ )?(?:friend|wife|husband|mother|father|mom|mum|dad|brother|sister|son|daughter|boss|colleague|partner|girlfriend|boyfriend|neighbou?r|aunt|uncle|grand\w+|cousin|roommate|teacher|manager|team ?mate|kid|child)s?\b(?!'s (?:name|birthday))"
+    r"^(?:that )?(?:my|our) (?:\w+ )?(?:friend|wife|husband|mother|father|mom|mum|dad|brother|sister|son|daughter|boss|colleague|partner|girlfriend|boyfriend|neighbou?r|aunt|uncle|grand\w+|cousin|roommate|teacher|manager|team ?mate|kid|child)s?\b(?!'s (?:name|birthday)| is [A-Z]\w+$)"
     r"|^(?:he|she|they)\b|^[A-Z][a-z]+ (?:likes|loves|hates|lives|works|prefers|is allergic|was born|wants|enjoys|dislikes|can't|doesn't|uses)\b"
     r"|^(?:我的?)?(?:朋友|妈妈?|爸爸?|母亲|父亲|老公|老婆|妻子|丈夫|儿子|女儿|哥哥?|姐姐?|弟弟?|妹妹?|同事|老板|男朋友|女朋友|对象|室友|邻居|奶奶|爷爷|外婆|外公|老师|孩子)|^[他她]们?"
 )
@@ -75,13 +75,17 @@ class Order:
         return _ANAPHORA.match(self.rest.strip(" ,.!。！，")) is not None
 
 
+_THE_FACT = re.compile(r"(?:这件事情?|这一点|这回事|的?事情?|的记忆|这条记忆|这个偏好)?(?:吧|了)?[。.!！]?$")
+
+
 def order_in(text: str, chinese: bool) -> Order | None:
     """Return what a sentence orders to be remembered or forgotten, None where it orders neither."""
     plain = text.replace("\u2019", "'")
     match = (_FORGET_ZH if chinese else _FORGET).match(plain)
     if match is not None:
         name = "rest2" if match.groupdict().get("rest2") else "rest"
-        return Order(match[name].strip() if match[name] else "", max(match.start(name), 0), forget=True)
+        rest = _THE_FACT.sub("", match[name] or "").strip()
+        return Order(rest, max(match.start(name), 0), forget=True)
     match = (_REMEMBER_ZH if chinese else _REMEMBER).match(plain)
     if match is None or (not chinese and _REMINDER.match(match["rest"]) and match["link"] is None):
         return None

@@ -122,7 +122,7 @@ def _english_claims(text: str, bare: Stripped, words: set[str], flags: int) -> I
 def _others(text: str, bare: Stripped, words: set[str], flags: int) -> Iterator[Claim]:
     if flags & cues.TOOL:
         yield from tools.find(bare.text, bool(bare.conditions))
-    if flags & cues.FACT:
+    if flags & cues.FACT or "years" in words:
         yield from facts_en.find(text, words)
     if flags & cues.GOAL:
         yield from goals_en.find(text, lambda: _LONG_TIME.search(text) is not None)

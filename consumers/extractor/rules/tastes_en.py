@@ -17,7 +17,7 @@ _ADVERB = (
 _POSITIVE = r"(?:like|love|enjoy|prefer|adore|fancy|appreciate|am (?:{a} )*(?:into|fond of|keen on|passionate about|interested in|crazy about|obsessed with|addicted to|(?:a |an )?(?:big |huge |great |avid |real )?(?:fan of|lover of|enthusiast of))|have a (?:passion|weakness|soft spot) for)"
 _NEGATIVE = r"(?:hate|dislike|detest|loathe|despise|can'?t (?:stand|bear)|cannot (?:stand|bear)|can not (?:stand|bear)|am (?:{a} )*(?:tired|sick) of|am not (?:{a} )*(?:into|fond of|keen on|interested in|(?:a )?(?:big |huge )?fan of)|(?:don'?t|do not|never) (?:{a} )*(?:like|love|enjoy|fancy|care for))"
 _TASTE = re.compile(
-    rf"(?<![\w'])I(?P<been>(?:'ve| have))?(?P<adverbs>(?: {_ADVERB})*)(?: (?P<ended>no longer))?(?P<adverbs2>(?: {_ADVERB})*) "
+    rf"(?:(?<![\w'])I|^(?:and|but))(?P<been>(?:'ve| have))?(?P<adverbs>(?: {_ADVERB})*)(?: (?P<ended>no longer))?(?P<adverbs2>(?: {_ADVERB})*) "
     rf"(?:(?P<negative>{_NEGATIVE.format(a=_ADVERB)})|(?P<positive>{_POSITIVE.format(a=_ADVERB)})|(?P<past>loved|liked|enjoyed|hated|been (?:{_ADVERB} )*(?:into|fond of|passionate about|interested in)))"
     r"(?!')\b(?P<rest>.*)",
     re.IGNORECASE | re.DOTALL,
@@ -40,7 +40,11 @@ _CHANGED = re.compile(r"\b(?:now|these days|nowadays|lately|from now on|instead)
 _CUE = re.compile(r"\bfavou?rite|\bpreferred|\bhobb|\binterest|\bpassion|\bpastime", re.IGNORECASE)
 _POLITE = re.compile(r"\bI (?:would|'d) (?:like|love|prefer)\b", re.IGNORECASE)
 _COPULA = re.compile(r"\bI(?:'|\u2019)m\b", re.IGNORECASE)
-_NEXT = re.compile(r"(?<![\w'])(?:and|but|though|while|yet),? I(?='|\u2019| )", re.IGNORECASE)
+_NEXT = re.compile(
+    r"(?<![\w'])(?:(?:and|but|though|while|yet),? I(?='|\u2019| )"
+    r"|(?:and|but) (?=(?:(?:also|really|absolutely|still) )?(?:hate|dislike|love|enjoy|prefer|detest|can'?t stand|don'?t like|do not like)\b))",
+    re.IGNORECASE,
+)
 
 
 def find(text: str) -> Iterator[Claim]:

@@ -20,7 +20,7 @@ _OPENING = re.compile(
     r"|你好|您好|你知道|你也知道|要知道|怎么说呢|这么说吧|虽然|然而|只是|也许|可能|总的来说|总之|比如|那|那么|嘿|啊|呃|额|记住|请记住|我说|如你所知|事实上|实际上|目前|并且|或者|然后|再说|至于.{1,10}|在.{1,10}方面|作为.{1,14}|从小到?大?|小时候起?|工作之余|闲暇时?|周末|我改主意了|更正|不)*$"
 )
 _POSITIVE = r"(?:最?喜欢|最?喜爱|热爱|偏爱|钟爱|酷爱|享受|偏好|热衷于?|痴迷于?|着迷于?|沉迷于?|迷恋|迷上了?|爱上了?|最爱|(?<![可恋亲敬])爱(?![情人好心意惜护慕称])|情有独钟于?)"
-_NEGATIVE = r"(?:不太?喜欢|不怎么喜欢|不是很喜欢|不大喜欢|不爱|不太爱|不怎么爱|从不喜欢|没那么喜欢|讨厌|厌恶|受不了|受不住|反感|痛恨|最恨|恨|不能忍受|忍受不了|无法忍受|看不惯|吃不惯|喝不惯|吃不了|不能吃|不吃|不喝|不习惯)"
+_NEGATIVE = r"(?:不太?喜欢|不怎么喜欢|不是很喜欢|不大喜欢|不爱|不太爱|不怎么爱|从不喜欢|没那么喜欢|讨厌|厌恶|受不了|受不住|反感|痛恨|最恨|恨|不能忍受|忍受不了|无法忍受|看不惯|吃不惯|喝不惯|不习惯)"
 _TASTE = re.compile(rf"我(?P<adverbs>{_ADVERB}*)(?:(?P<ended>不再|已经不|不那么)(?:喜欢|爱|热衷于?|迷恋)|(?P<negative>{_NEGATIVE})|(?P<positive>{_POSITIVE}))(?!的)(?P<rest>.+)", re.DOTALL)
 # A clause without 我 that goes on from one that had it.
 _GOES_ON = re.compile(rf"^(?P<adverbs>(?:而且|并且|同时|但是?|不过|尤其)?(?:也|还|又|更|最|尤其|特别){_ADVERB}*|但|不过|可是?|却)(?:(?P<negative>{_NEGATIVE})|(?P<positive>{_POSITIVE}))(?!的)(?P<rest>.+)", re.DOTALL)
@@ -48,10 +48,8 @@ def _taste(match: re.Match[str] | None, clause: str) -> Iterator[Claim]:
         return
     ended = match.groupdict().get("ended") is not None or _ENDS.search(clause) is not None
     negative = match["negative"] is not None and not ended
-    eats = re.match(r"(?:吃|喝|不吃|不喝|不能吃|吃不了)", match["negative"] or "")
     replaces = ended or _CHANGED.search(match["adverbs"]) is not None or clause.endswith("了")
     for part in parts(match["rest"], match.start("rest")):
-        slot = lexicon.slot_of_thing(part.text)
         yield Claim(
             PREFERENCES,
             f"likes.{object_key(part.text)}",
@@ -61,7 +59,7 @@ def _taste(match: re.Match[str] | None, clause: str) -> Iterator[Claim]:
             "zh.ended" if ended else "zh.dislike" if negative else "zh.like",
             type=MemoryType.PREFERENCE,
             polarity=Polarity.NEUTRAL if ended else Polarity.NEGATIVE if negative else Polarity.POSITIVE,
-            confidence=0.85 if slot is None or not eats else 0.9,
+            confidence=0.85,
             importance=0.6 if negative else 0.5,
             replaces=replaces,
             ends=ended,
