@@ -81,6 +81,7 @@ TABLES = (
     "traces",
     "lineage",
     "security_events",
+    "endings",
     "sources",
     "memory_versions",
     "memories",
@@ -92,7 +93,7 @@ TABLES = (
 )
 """Tables that an erasure of a subject empties of it, children before parents."""
 
-UNSEALED = frozenset({"lineage", "security_events", "decisions", "refusals"})
+UNSEALED = frozenset({"lineage", "security_events", "endings", "decisions", "refusals"})
 """Tables without content: keyed ids, codes and positions only."""
 
 ENTRIES: tuple[Entry, ...] = (

@@ -34,6 +34,7 @@ class Status:
     blocked_at: datetime | None
     verified_at: datetime | None
     finished_at: datetime | None
+    tag: bytes | None
 
 
 @dataclass(frozen=True, slots=True)

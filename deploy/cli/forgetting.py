@@ -12,6 +12,7 @@ from consumers.purger.dryrun import as_requested
 from consumers.purger.intake import selector_digest
 from deploy.cli.failures import DONE, NO
 from deploy.cli.output import note
+from policy.receipts import subject_tag
 from schemas import datamap
 from schemas.events import Deletion, Selector
 from schemas.settings import Settings
@@ -92,7 +93,7 @@ def _answer(conn: Any, vault: Vault, event: Deletion, found: Status | None, wait
     answer: dict[str, Any] = {
         "request_id": event.request_id,
         "erasure_id": found.id.hex() if found else None,
-        "nonce": event.nonce,
+        "nonce": event.nonce if found is None or _is_ours(found, event) else None,
         "state": found.state.value if found else None,
         "plan": {
             "digest": found.plan_digest if found else None,
@@ -124,6 +125,14 @@ def _exit_status(found: Status | None, event: Deletion, wait: bool) -> int:
     done = (ErasureState.VERIFIED, ErasureState.FINAL)
     waits_for_grace = found.not_before is not None and found.state is ErasureState.PLANNED
     return DONE if not wait or found.state in done or waits_for_grace else NO
+
+
+def _is_ours(found: Status, event: Deletion) -> bool:
+    """False where an earlier publication of the same request drew the nonce that counts."""
+    if event.nonce is None or found.tag is None:
+        return False
+    subject = event.selector.subject if event.selector else None
+    return found.tag == subject_tag(event.nonce, event.tenant, subject or "", found.id.hex())
 
 
 def by_store(counts: Mapping[str, int]) -> dict[str, int]:

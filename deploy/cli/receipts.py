@@ -78,19 +78,24 @@ def _tell(envelope: bytes) -> None:
     console.print(f"receipt {said['sequence']} of erasure {said['erasureId']} · [bold]{said['state']}[/bold]")
     console.print(f"issued {said['issuedAt']}, blocked {said['blockedAt']}")
     console.print(_table(said["lines"]))
+    dates = [line["expiresAt"] for line in said["lines"] if "expiresAt" in line]
+    if dates:
+        console.print(f"what expires is gone by {max(dates)}")
 
 
 def _table(lines: list[dict[str, Any]]) -> Any:
     from rich.table import Table
 
+    from policy.summary import by_store
+
     table = Table(box=None, pad_edge=False)
-    for name in ("entry", "status", "proven", "before", "after", "until"):
+    for name in ("store", "status", "proven", "before", "after", "lines"):
         table.add_column(name)
-    for line in lines:
-        after = "-" if line["after"] is None else str(line["after"])
-        proven = ", ".join(line["proven"])
-        cells = (line["entry"], line["status"], proven, str(line["before"]), after)
-        table.add_row(*cells, line.get("expiresAt", ""))
+    for store, found in by_store(lines).items():
+        proven = ", ".join(found["proven"]) or "-"
+        count = sum(line["store"] == store for line in lines)
+        cells = (store, found["status"], proven, found["before"], found["after"], count)
+        table.add_row(*map(str, cells))
     return table
 
 
