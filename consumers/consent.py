@@ -4,21 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from policy.consent import after
 from schemas.words import Action, Consent
 from stores.subjects import SubjectRow
 
-CONSENT_ACTIONS = frozenset({Action.PAUSE, Action.RESUME, Action.OFF, Action.ON})
 # Taking something back or out of use is always heard; these bring something back or in.
 WRITING_ACTIONS = frozenset({Action.CONFIRM, Action.CORRECT, Action.ROLLBACK, Action.PRE_COMPRESS})
-
-_AFTER = {Action.PAUSE: Consent.PAUSED, Action.OFF: Consent.OFF, Action.ON: Consent.ON}
-
-
-def after(action: Action, before: Consent) -> Consent:
-    """Return the consent that an action leaves; ``resume`` lifts a pause and nothing else."""
-    if action is Action.RESUME:
-        return Consent.ON if before is Consent.PAUSED else before
-    return _AFTER[action]
 
 
 class Consents:

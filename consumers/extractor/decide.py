@@ -6,7 +6,7 @@ was stored by this batch is known to its rest. So it does not matter how the log
 
 from __future__ import annotations
 
-from consumers.consent import CONSENT_ACTIONS, WRITING_ACTIONS, Consents
+from consumers.consent import WRITING_ACTIONS, Consents
 from consumers.deadletters import DeadLetter
 from consumers.extractor.ids import candidate_id, conversation_id, refusal_id
 from consumers.extractor.model import (
@@ -23,6 +23,7 @@ from consumers.extractor.model import (
     TurnRow,
 )
 from consumers.extractor.propose import recall_turn
+from policy.consent import CONSENT_ACTIONS
 from schemas.words import Action, TurnOutcome
 from stores.sealing import SubjectKeys
 from stores.subjects import SubjectRow

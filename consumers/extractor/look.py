@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
-from consumers.consent import CONSENT_ACTIONS
 from consumers.extractor.ids import conversation_id, order_id, refusal_id, turn_id
 from consumers.extractor.model import Heard, Item, Known, Order, Ready, Remembered, State
+from policy.consent import CONSENT_ACTIONS
 from schemas.errors import SubjectMoved
 from schemas.words import Action, Consent
 from stores.database import Connection
