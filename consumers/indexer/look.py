@@ -21,7 +21,7 @@ from stores.vault import Vault
 
 _SQL = load("consumers.indexer", "queries.sql")
 Row = tuple[Any, ...]
-"""Memory, handle, version, sealed body."""
+"""Columns in the order of the query."""
 
 
 def bodies(tx: Connection, hints: Iterable[Hint]) -> list[Row]:
@@ -70,6 +70,9 @@ def _ids(hints: Iterable[Hint]) -> list[bytes]:
     return list({hint.memory for hint in hints if hint.memory is not None})
 
 
-def _memory(row: Sequence[Any]) -> Memory:
-    kind, sensitivity, visibility = MemoryType(row[7]), Sensitivity(row[8]), Visibility(row[9])
-    return Memory(*row[:7], kind, sensitivity, visibility, *row[10:])
+def _memory(row: Row) -> Memory:
+    return Memory(*row[:7], *_words(row), *row[10:])
+
+
+def _words(row: Row) -> tuple[Any, ...]:
+    return MemoryType(row[7]), Sensitivity(row[8]), Visibility(row[9])

@@ -114,7 +114,7 @@ WHERE m.status = 'active' AND m.indexed_version = m.version AND m.id > %(after)s
 ORDER BY m.id LIMIT %(limit)s;
 
 -- name: disclaim
-UPDATE memories SET indexed_version = NULL WHERE id = ANY(%s);
+UPDATE memories SET indexed_version = NULL WHERE id = ANY(%s) AND status = 'active';
 
 -- name: stale
 -- Ledger rows of a living subject that lead to no current version, and that nobody is at work on.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from consumers.indexer.model import Entry, Result, Write
+from consumers.indexer.model import Result, Write
 from stores.database import Connection
 from stores.sql import load
 from stores.subjects import lock_handles

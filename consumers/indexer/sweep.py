@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from schemas.settings import Settings
 from stores.database import Link
@@ -117,7 +117,7 @@ class Sweeper:
 def differences(index: VectorIndex, link: Link) -> Iterator[list[Drift]]:
     """Give every difference, page by page, changing nothing; an empty page means that one was in order."""
     for page in index.scroll():
-        yield _orphans(link, page)
+        yield _orphans(index, link, page)
     yield from _missing(index, link)
     yield from _stale(link)
 
@@ -132,32 +132,45 @@ def drift(settings: Settings) -> list[Drift]:
         index.close()
 
 
-def _orphans(link: Link, page: list[Indexed]) -> list[Drift]:
+def _orphans(index: VectorIndex, link: Link, page: list[Indexed]) -> list[Drift]:
     # Asked after the page was read: whoever wrote a point had committed its intent before.
-    with link.transaction() as tx:
-        rows = tx.execute(_SQL.judge, ([point.id for point in page],)).fetchall()
-    allowed = {Indexed(*row[:5]) for row in rows if row[5] or row[6]}
-    return [Drift("orphan", point.id, point.memory) for point in page if point not in allowed]
+    allowed = _allowed(link, [point.id for point in page])
+    suspects = [point for point in page if point not in allowed]
+    # A point that was properly removed meanwhile is no difference.
+    there = index.existing([point.id for point in suspects])
+    return [Drift("orphan", point.id, point.memory) for point in suspects if point.id in there]
 
 
 def _missing(index: VectorIndex, link: Link) -> Iterator[list[Drift]]:
-    after = b""
-    while True:
-        with link.transaction() as tx:
-            rows = tx.execute(_SQL.claimed, {"after": after, "limit": _PAGE}).fetchall()
-        if not rows:
-            return
-        after = rows[-1][0]
+    for rows in _paged(link, _SQL.claimed):
         there = index.existing([point for _, point in rows if point])
-        yield [Drift("missing", point or b"", memory) for memory, point in rows if point not in there]
+        suspects = [(memory, point) for memory, point in rows if point not in there]
+        # The same for a memory that has left the index properly.
+        still = {known.id for known in _allowed(link, [point for _, point in suspects if point])}
+        yield [Drift("missing", point or b"", memory) for memory, point in suspects if not point or point in still]
 
 
 def _stale(link: Link) -> Iterator[list[Drift]]:
+    for rows in _paged(link, _SQL.stale):
+        yield [Drift("stale", point, memory) for point, memory in rows]
+
+
+def _allowed(link: Link, points: list[bytes]) -> set[Indexed]:
+    """Return those of the points, as they ought to be, that have a right to be in the index."""
+    if not points:
+        return set()
+    with link.transaction() as tx:
+        rows = tx.execute(_SQL.judge, (points,)).fetchall()
+    return {Indexed(*row[:5]) for row in rows if row[5] or row[6]}
+
+
+def _paged(link: Link, query: str) -> Iterator[list[tuple[Any, ...]]]:
+    """Run a query page by page, by its first column."""
     after = b""
     while True:
         with link.transaction() as tx:
-            rows = tx.execute(_SQL.stale, {"after": after, "limit": _PAGE}).fetchall()
+            rows = tx.execute(query, {"after": after, "limit": _PAGE}).fetchall()
         if not rows:
             return
         after = rows[-1][0]
-        yield [Drift("stale", point, memory) for point, memory in rows]
+        yield rows
