@@ -117,6 +117,8 @@ def load_memories(
         "epoch": epoch,
         "statuses": [status.value for status in statuses],
         "ids": None if ids is None else list(ids),
+        # Past its time is out of use at once; the expiry's tick only writes it down.
+        "expired": MemoryStatus.EXPIRED in statuses,
     }
     rows = tx.execute(_SQL.memories, given).fetchall()
     sources = _sources(tx, keys, [row[0] for row in rows]) if rows else {}

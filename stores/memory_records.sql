@@ -5,6 +5,7 @@ SELECT id, type, polarity, status, version, source_type, sensitivity, visibility
        created_at, updated_at, body
 FROM memories
 WHERE handle = %(handle)s AND epoch = %(epoch)s AND status = ANY(%(statuses)s)
+    AND (status <> 'active' OR expires_at IS NULL OR expires_at > now() OR %(expired)s)
     AND (%(ids)s::bytea[] IS NULL OR id = ANY(%(ids)s::bytea[]))
 ORDER BY turn_row, created_at, id
 
@@ -12,12 +13,3 @@ ORDER BY turn_row, created_at, id
 SELECT memory, candidate, body
 FROM sources WHERE handle = %(handle)s AND memory = ANY(%(ids)s) AND turn IS NOT NULL AND NOT voided
 ORDER BY row, candidate
-
--- name: decisions
-SELECT d.candidate, d.handle, d.outcome, d.rule, d.reasons, d.policy_version, d.at, c.body
-FROM decisions d
-JOIN subjects s ON s.handle = d.handle AND s.epoch = d.epoch
-LEFT JOIN candidates c ON c.id = d.candidate
-WHERE s.tenant = %(tenant)s AND (%(subject)s::bytea IS NULL OR s.ref = %(subject)s::bytea) AND d.row > %(after)s
-ORDER BY d.row
-LIMIT %(limit)s

@@ -15,9 +15,10 @@ ALTER TABLE sources
     ADD COLUMN decided_at timestamptz NOT NULL DEFAULT now(),
     ADD COLUMN voided boolean NOT NULL DEFAULT false;
 
--- One memory a value and slot: what would be a duplicate is refused by the database (E1). Also finds slots.
+-- One memory a value and slot: what would be a duplicate is refused by the database (E1). Also finds slots and handles.
+-- A row that is cut down to a skeleton loses its digest (its own id will do), so that the value may be said again.
 DROP INDEX memories_handle;
-CREATE UNIQUE INDEX memories_claim ON memories (handle, identity, value_digest) WHERE status <> 'deleted';
+CREATE UNIQUE INDEX memories_claim ON memories (handle, identity, value_digest);
 CREATE INDEX memories_quarantine ON memories (expires_at) WHERE status = 'quarantined';
 
 -- A person's "no longer", without content: kept so that what was said earlier and arrives later ends too.

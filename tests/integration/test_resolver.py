@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -252,3 +253,39 @@ def test_what_the_log_lost_is_announced_again(line: Line) -> None:
     line.resolver.tx.commit()
     rows = line.resolver.rows("SELECT topic, ce_id FROM outbox")
     assert rows == [("memory.decisions", line.decisions[1].event_id)]
+
+
+def test_the_command_line_shows_memories_and_decisions(
+    line: Line, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from deploy.cli import main
+
+    line.say(turn("I love jazz.", "m1"), turn("My favourite editor is Vim.", "m2"), turn("你好", "m3"))
+    line.say(turn("My favourite editor is Helix.", "m4"))
+    monkeypatch.setenv("OBELUS_HOME", str(line._settings.home))
+    monkeypatch.setenv("OBELUS_DATABASE", line._settings.database)
+
+    def shown(*arguments: str) -> Any:
+        with pytest.raises(SystemExit) as ended:
+            main([*arguments, "--tenant", "acme", "--json"])
+        assert ended.value.code in (0, None)
+        return json.loads(capsys.readouterr().out)
+
+    active = shown("memories", "--subject", "ann")["memories"]
+    assert {one["value"] for one in active} == {"jazz", "Helix"}
+    assert set(active[0]) >= set(
+        "id type namespace key value polarity conditions scope status version confidence importance sensitivity quote"
+        " source valid_from expires_at supersedes".split()
+    )
+    everything = shown("memories", "--subject", "ann", "--all")["memories"]
+    assert {one["status"] for one in everything} == {"active", "superseded"}
+    assert shown("memories", "--subject", "nobody") == {"memories": []}
+    decided = shown("decisions")["decisions"]
+    assert len(decided) == 3
+    assert decided[-1]["candidate"]["value"] == "Helix"
+    assert set(decided[0]) == {"id", "candidate", "outcome", "rule", "reasons", "policy_version", "at"}
+    assert shown("decisions", "--subject", "ann")["decisions"] == decided
+    assert shown("decisions", "--subject", "nobody") == {"decisions": []}
+    with pytest.raises(SystemExit) as ended:
+        main(["memories", "--tenant", "acme", "--subject", "a*"])
+    assert ended.value.code == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -33,7 +34,7 @@ DECISIONS = st.lists(st.one_of(CLAIMS, CLAIMS, CLAIMS, ENDS), min_size=1, max_si
 def played(decisions: Sequence[Decided], cuts: Sequence[int] = ()) -> World:
     world = World()
     edges = [0, *sorted(cut % (len(decisions) + 1) for cut in cuts), len(decisions)]
-    for start, stop in zip(edges, edges[1:], strict=False):
+    for start, stop in pairwise(edges):
         world.take(*decisions[start:stop])
     return world
 

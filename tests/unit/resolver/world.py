@@ -84,11 +84,10 @@ def order(row: int, action: Action, target: Memory | None = None, **fields: Any)
     name = f"{action}.{row}.{step}"
     origin = Origin(row, step, NOON + timedelta(minutes=row, seconds=step), control=named(name), actor="person")
     made = decided(name, draft, origin, outcome)
-    revert = Revert(None, None, None)
-    if action is Action.REVERT:
-        conversation = fields.pop("conversation", None)
-        revert = Revert(named(conversation) if conversation else None, fields.pop("since", None), fields.pop("until", None))
-    return replace(made, target=target.id if target else None, revert=revert if action is Action.REVERT else None)
+    if action is not Action.REVERT:
+        return replace(made, target=target.id if target else None)
+    conversation = named(fields["conversation"]) if "conversation" in fields else None
+    return replace(made, revert=Revert(conversation, fields.get("since"), fields.get("until")))
 
 
 def decided(name: str, draft: Draft, origin: Origin, outcome: str) -> Decided:
@@ -197,9 +196,7 @@ class World:
     def active(self) -> set[str]:
         """Values that are recalled."""
         return {
-            self.contents[memory.id].value
-            for memory in self.memories.values()
-            if memory.status is MemoryStatus.ACTIVE
+            self.contents[memory.id].value for memory in self.memories.values() if memory.status is MemoryStatus.ACTIVE
         }
 
     def history(self, memory: Memory) -> list[tuple[int, str, str]]:
