@@ -16,9 +16,12 @@ if TYPE_CHECKING:
 COMMANDS = (
     "stack",
     "operate",
+    "memories",
+    "decisions",
     "forget",
     "erasures",
     "receipts",
+    "audit",
     "demo",
 )
 """Modules of this package, in the order in which help shows them."""
