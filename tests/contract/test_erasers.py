@@ -1,0 +1,250 @@
+"""One suite that every eraser must pass, faults of its store included (design, section 4)."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any
+
+import psycopg
+import pytest
+from redis.exceptions import TimeoutError as RedisTimeout
+
+from schemas import datamap
+from schemas.eraser import Eraser, Scope
+from schemas.errors import ObelusError, PartUnavailable, TransientError, UnknownOutcome
+from schemas.settings import Settings
+from schemas.words import Property, SelectorKind
+from stores.cache import redis_client
+from stores.database import connect
+from stores.erasers.cache import CacheEraser
+from stores.erasers.keys import KeysEraser
+from stores.erasers.points import PointsEraser
+from stores.erasers.tables import TablesEraser
+from stores.vault import open_vault
+from stores.vectors import VectorIndex
+from tests.contract.faults import FAULTS, Faulty
+from tests.seeding import Seeded, seed
+
+pytestmark = [pytest.mark.contract, pytest.mark.integration]
+
+
+@pytest.fixture(autouse=True)
+def _closing():
+    """Closes what the test opened, in whatever way it ends."""
+    yield
+    while OPENED:
+        OPENED.pop().close()
+
+
+OPENED: list[Any] = []
+
+
+def opened(thing: Any) -> Any:
+    OPENED.append(thing)
+    return thing
+
+
+def linked(settings: Settings) -> Any:
+    return opened(connect(settings.database, autocommit=True))
+
+
+def scope_of(seeded: Seeded) -> Scope:
+    return Scope(
+        erasure=b"e" * 16,
+        kind=SelectorKind.SUBJECT,
+        tenant=seeded.tenant_ref,
+        subject=seeded.ref,
+        handle=seeded.handle,
+        epoch=1,
+        blocked=True,
+    )
+
+
+class EraserContract:
+    """Subclasses say how their eraser is made, with or without a fault in its way."""
+
+    countable = True
+    """False where the store cannot count what it holds of one subject."""
+
+    def make(self, settings: Settings, fault: str | None = None) -> tuple[Eraser, Faulty | None]:
+        raise NotImplementedError
+
+    @pytest.fixture
+    def gone(self, settings: Settings) -> Seeded:
+        return seed(settings, "t1", secrets.token_hex(4), 7)
+
+    @pytest.fixture
+    def stays(self, settings: Settings) -> Seeded:
+        return seed(settings, "t1", secrets.token_hex(4), 3)
+
+    def left(self, settings: Settings, seeded: Seeded) -> int:
+        eraser, _ = self.make(settings)
+        return sum(seen.remaining for seen in eraser.observe(scope_of(seeded)))
+
+    def test_it_answers_for_exactly_its_entries(self, settings: Settings, gone: Seeded) -> None:
+        eraser, _ = self.make(settings)
+        names = {entry.name for entry in datamap.of(eraser.name)}
+        assert names and set(eraser.plan(scope_of(gone)).counts) == names
+        assert {seen.entry for seen in eraser.observe(scope_of(gone))} == names
+        assert eraser.properties().target <= eraser.properties().can
+
+    def test_a_plan_counts_and_changes_nothing(self, settings: Settings, gone: Seeded) -> None:
+        eraser, _ = self.make(settings)
+        first = eraser.plan(scope_of(gone)).counts
+        assert eraser.plan(scope_of(gone)).counts == first
+        assert sum(first.values()) == self.left(settings, gone) > 0
+
+    def test_all_of_the_one_and_nothing_of_the_other(
+        self, settings: Settings, gone: Seeded, stays: Seeded
+    ) -> None:
+        eraser, _ = self.make(settings)
+        before = self.left(settings, stays)
+        eraser.erase(eraser.plan(scope_of(gone)))
+        for seen in eraser.observe(scope_of(gone)):
+            assert seen.remaining == 0 and Property.ABSENT in seen.proven
+        assert self.left(settings, stays) == before > 0
+
+    def test_again_is_no_harm(self, settings: Settings, gone: Seeded) -> None:
+        eraser, _ = self.make(settings)
+        plan = eraser.plan(scope_of(gone))
+        eraser.erase(plan)
+        eraser.erase(plan)
+        eraser.erase(eraser.plan(scope_of(gone)))
+        assert self.left(settings, gone) == 0
+
+    def test_what_is_there_is_not_called_absent(self, settings: Settings, gone: Seeded) -> None:
+        eraser, _ = self.make(settings)
+        for seen in eraser.observe(scope_of(gone)):
+            assert (Property.ABSENT in seen.proven) == (seen.remaining == 0)
+
+    def test_a_handle_nobody_ever_had(self, settings: Settings) -> None:
+        eraser, _ = self.make(settings)
+        scope = Scope(b"", SelectorKind.SUBJECT, b"", b"r" * 16, handle=None, blocked=True)
+        eraser.erase(eraser.plan(scope))
+        assert all(seen.remaining == 0 for seen in eraser.observe(scope))
+
+    @pytest.mark.parametrize("fault", FAULTS)
+    def test_a_fault_is_told_or_survived_and_then_repaired(
+        self, settings: Settings, gone: Seeded, stays: Seeded, fault: str
+    ) -> None:
+        others = self.left(settings, stays)
+        eraser, proxy = self.make(settings, fault)
+        failed = False
+        try:
+            eraser.erase(eraser.plan(scope_of(gone)))
+        except (TransientError, UnknownOutcome):
+            failed = True
+        assert proxy is not None and proxy.happened
+        if fault in ("lost", "refused"):
+            assert failed
+        if fault == "pretended":
+            # Nothing may be inferred from an answer: either it noticed, or observation shows it.
+            assert failed or self.left(settings, gone) > 0
+        if fault in ("twice", "delayed"):
+            assert not failed and self.left(settings, gone) == 0
+        honest, _ = self.make(settings)
+        honest.erase(honest.plan(scope_of(gone)))
+        assert self.left(settings, gone) == 0 and self.left(settings, stays) == others
+
+
+class _Done:
+    rowcount = 0
+
+
+def _is_delete(name: str, args: tuple[Any, ...]) -> bool:
+    if name != "execute":
+        return False
+    text = args[0] if isinstance(args[0], str) else args[0].as_string(None)
+    return text.lstrip().startswith("DELETE")
+
+
+class TestTables(EraserContract):
+    def make(self, settings: Settings, fault: str | None = None) -> tuple[Eraser, Faulty | None]:
+        conn: Any = linked(settings)
+        proxy = None
+        if fault:
+            proxy = conn = Faulty(
+                conn, _is_delete, fault, psycopg.OperationalError, pretended=_Done()
+            )
+        observing = linked(settings)
+        return TablesEraser(lambda: conn, lambda: observing), proxy
+
+
+class TestPoints(EraserContract):
+    def make(self, settings: Settings, fault: str | None = None) -> tuple[Eraser, Faulty | None]:
+        index: Any = opened(VectorIndex(settings))
+        proxy = None
+        if fault:
+            wrong = UnknownOutcome if fault == "lost" else PartUnavailable
+            proxy = index = Faulty(index, ("delete", "delete_scope"), fault, wrong)
+        conn = linked(settings)
+        return PointsEraser(index, lambda: conn, lambda: conn), proxy
+
+    def test_an_open_intent_is_waited_for(self, settings: Settings, gone: Seeded) -> None:
+        eraser, _ = self.make(settings)
+        with connect(settings.database, autocommit=True) as conn:
+            conn.execute(
+                "UPDATE vectors SET state = 'intent', lease_until = now() + interval '1 minute'"
+                " WHERE point = %s",
+                (gone.points[0],),
+            )
+            with pytest.raises(TransientError):
+                eraser.erase(eraser.plan(scope_of(gone)))
+            assert self.left(settings, gone) > 0
+            conn.execute("UPDATE vectors SET lease_until = now() - interval '1 second'")
+        eraser.erase(eraser.plan(scope_of(gone)))
+        assert self.left(settings, gone) == 0
+
+    def test_a_point_that_the_ledger_does_not_know_goes_too(
+        self, settings: Settings, gone: Seeded
+    ) -> None:
+        with connect(settings.database, autocommit=True) as conn:
+            conn.execute("DELETE FROM vectors WHERE point = %s", (gone.points[0],))
+        eraser, _ = self.make(settings)
+        eraser.erase(eraser.plan(scope_of(gone)))
+        assert self.left(settings, gone) == 0
+
+
+class TestCache(EraserContract):
+    def make(self, settings: Settings, fault: str | None = None) -> tuple[Eraser, Faulty | None]:
+        client: Any = opened(redis_client(settings))
+        proxy = None
+        if fault:
+            proxy = client = Faulty(client, ("delete",), fault, RedisTimeout, pretended=1)
+        return CacheEraser(client), proxy
+
+
+class TestKeys(EraserContract):
+    def make(self, settings: Settings, fault: str | None = None) -> tuple[Eraser, Faulty | None]:
+        vault: Any = opened(open_vault(settings))
+        proxy = None
+        if fault:
+            proxy = vault = Faulty(vault, ("destroy_keys",), fault, PartUnavailable, pretended=1)
+        return KeysEraser(vault), proxy
+
+    def test_no_byte_of_the_key_is_left_in_the_file(self, settings: Settings, gone: Seeded) -> None:
+        vault = opened(open_vault(settings))
+        assert vault.key_bytes(gone.handle) == 1
+        eraser, _ = self.make(settings)
+        eraser.erase(eraser.plan(scope_of(gone)))
+        assert vault.key_bytes(gone.handle) == 0
+        [seen] = eraser.observe(scope_of(gone))
+        assert Property.COMPACTED in seen.proven
+
+    def test_a_narrow_selector_keeps_the_key(self, settings: Settings, gone: Seeded) -> None:
+        eraser, _ = self.make(settings)
+        narrow = Scope(b"", SelectorKind.MEMORY, b"", gone.ref, handle=gone.handle, blocked=True)
+        eraser.erase(eraser.plan(narrow))
+        assert opened(open_vault(settings)).key_exists([gone.handle])
+
+
+def test_all_erasers_end_in_the_same_observable_state(settings: Settings) -> None:
+    """H36: the same words for the same end, whatever the store."""
+    gone = seed(settings, "t1", secrets.token_hex(4), 2)
+    for suite in (TestTables, TestPoints, TestCache, TestKeys):
+        eraser, _ = suite().make(settings)
+        eraser.erase(eraser.plan(scope_of(gone)))
+        for seen in eraser.observe(scope_of(gone)):
+            assert (seen.remaining, seen.status, seen.reason) == (0, None, None)
+            assert seen.proven >= {Property.ABSENT} and seen.method
+    assert issubclass(PartUnavailable, ObelusError)
