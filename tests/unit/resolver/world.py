@@ -57,7 +57,7 @@ def claim(
     }
     draft = Draft(content, **{**given, **fields})
     moment = at or NOON + timedelta(minutes=row)
-    name = f"{row}.{value}.{turn}"
+    name = f"{row}.{value}.{turn}.{conversation}"
     origin = Origin(row, step, moment, turn=named(name), conversation=named(conversation), names={"message_id": name})
     return _placed(decided(f"{name}.{outcome}.{draft}", draft, origin, outcome))
 
