@@ -1,4 +1,4 @@
-"""What a worker does between batches: the consumer's tick, the outbox, looking at lag.
+"""What a worker does between batches: the consumer's tick, redriving, the outbox, looking at lag.
 
 None of it may stop the batches: what fails is tried again later, by a clock of its own.
 """
@@ -74,11 +74,17 @@ class Errands:
         outlet: Outlet,
         stages: Stages,
         progress: Progress,
+        redrive: Callable[[], None],
     ) -> None:
         """Arrange them; the tick only where the consumer has one."""
         self._consumer, self._intake, self._session = consumer, intake, session
         self._outlet, self._stages, self._progress = outlet, stages, progress
-        self._jobs = [Errand("outbox", _OUTBOX_EVERY_S, self._flush), Errand("lag", _LAG_EVERY_S, self._look)]
+        # Redriving comes before the outbox, into which it puts what it has to say.
+        self._jobs = [
+            Errand("redrive", _OUTBOX_EVERY_S, redrive),
+            Errand("outbox", _OUTBOX_EVERY_S, self._flush),
+            Errand("lag", _LAG_EVERY_S, self._look),
+        ]
         if type(consumer).tick is not BaseConsumer.tick:
             self._jobs.insert(0, Errand("tick", consumer.tick_seconds, self._tick))
 

@@ -15,6 +15,7 @@ import threading
 import traceback
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
 from confluent_kafka import Consumer
@@ -27,6 +28,7 @@ from consumers.faults import Faults
 from consumers.intake import Gone, Intake, consumer_config
 from consumers.outlet import Outlet
 from consumers.parts import Parts
+from consumers.redrive import Redrive
 from consumers.resync import Resync
 from consumers.session import Session
 from consumers.stages import Stages
@@ -37,6 +39,7 @@ from schemas.settings import Settings
 from streams.client import common
 from streams.metrics import serve
 from streams.producer import transactional
+from streams.reading import Reader
 from streams.topics import require_ids
 
 logger = logging.getLogger(__name__)
@@ -110,14 +113,15 @@ def _assemble(
         return None
     intake = Intake(Consumer(consumer_config(settings, consumer.name)), consumer.topics)
     closing.callback(intake.close)
-    resync = Resync(consumer, intake, session, outlet, lambda: require_ids(admin, consumer.topics))
+    ids = partial(require_ids, admin, consumer.topics)
+    redrive = Redrive(consumer, session, stages, ids, partial(Reader, settings))
     return Parts(
         consumer=consumer,
         intake=intake,
         session=session,
         outlet=outlet,
-        resync=resync,
-        errands=Errands(consumer, intake, session, outlet, stages, progress),
+        resync=Resync(consumer, intake, session, outlet, ids),
+        errands=Errands(consumer, intake, session, outlet, stages, progress, redrive),
         stages=stages,
         progress=progress,
         faults=faults,

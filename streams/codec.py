@@ -21,7 +21,7 @@ from __future__ import annotations
 import base64
 import binascii
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 import orjson
@@ -136,7 +136,7 @@ def message(topic: str, key: str, event: Event, event_id: str) -> Message:
 
 def record(arrived: Arrived, log: int) -> Record:
     """Take over what librdkafka read; never fails, whatever the bytes are."""
-    headers = _headers(arrived.headers())
+    headers = headers_of(arrived.headers())
     topic = arrived.topic() or ""
     if "ce_type" in headers:
         name = headers["ce_type"] if headers.get("ce_specversion", "1.0") == "1.0" else "?.v?"
@@ -156,7 +156,8 @@ def record(arrived: Arrived, log: int) -> Record:
     )
 
 
-def _headers(found: Iterable[tuple[str, bytes | None]] | None) -> dict[str, str]:
+def headers_of(found: Any) -> dict[str, str]:
+    """Give a record's headers as text, names in small letters; of one that comes twice the last."""
     if not found:
         return {}
     return {name.lower(): (value or b"").decode("utf-8", "replace") for name, value in found}

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 COMMANDS = (
     "stack",
     "operate",
+    "topics",
+    "dead_letters",
     "memories",
     "decisions",
     "forget",

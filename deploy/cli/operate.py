@@ -1,4 +1,4 @@
-"""Commands for operators: `run`, `migrate`, `topics apply`."""
+"""Commands for operators: `run`, `migrate`."""
 
 from __future__ import annotations
 
@@ -11,10 +11,6 @@ def register(app: typer.Typer) -> None:
     """Add the commands to `app`."""
     app.command()(run)
     app.command()(migrate)
-    topics = typer.Typer(help="The topics of the log.", no_args_is_help=True)
-    topics.command("apply")(apply)
-    topics.callback()(lambda: None)
-    app.add_typer(topics, name="topics")
 
 
 def run(name: Annotated[str, typer.Argument(help="extractor, gate, resolver, …")]) -> None:
@@ -32,13 +28,3 @@ def migrate() -> None:
 
     bring(Settings.load(needs=("database",)).database)
     note("tables are in place")
-
-
-def apply() -> None:
-    """Create what topics are missing and bring their settings to this version."""
-    from deploy.cli.output import note
-    from schemas.settings import Settings
-    from streams.topics import apply as bring
-
-    bring(Settings.load(needs=("kafka",)))
-    note("topics are in place")
