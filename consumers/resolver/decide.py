@@ -6,7 +6,7 @@ A claim adds evidence to the memory of its value, an ending closes a slot, an or
 
 from __future__ import annotations
 
-from consumers.resolver.evidence import Evidence, Kind
+from consumers.resolver.evidence import Evidence, Kind, graded
 from consumers.resolver.model import Decided, Memory, Ready, Result, State
 from consumers.resolver.orders import obey
 from consumers.resolver.run import Run, kind_of
@@ -78,7 +78,7 @@ def said(item: Decided, kind: Kind) -> Evidence:
         item.order,
         kind,
         draft.source_type,
-        draft.confidence,
+        graded(draft.confidence),
         origin.conversation,
         origin.at,
         draft.valid_from or origin.at,

@@ -96,6 +96,11 @@ class Ending(NamedTuple):
     conversation: bytes | None = None
 
 
+def graded(share: float) -> float:
+    """Return a share in steps that the database's shorter floats keep, so that equal ones stay equal."""
+    return round(share, 4)
+
+
 def essential(evidence: Iterable[Evidence]) -> list[Evidence]:
     """Leave out repeats that cannot change a slot's state, in log order.
 

@@ -13,7 +13,7 @@ import orjson
 from consumers.consent import WRITING_ACTIONS
 from consumers.drafts import load_draft
 from consumers.resolver.decide import LAST
-from consumers.resolver.evidence import Ending, Evidence, Kind
+from consumers.resolver.evidence import Ending, Evidence, Kind, graded
 from consumers.resolver.model import Decided, Memory, Origin, Ready, Revert, Slot, State
 from consumers.resolver.slots import identities, identity, memory_id, narrower, value_digests
 from policy.document import Policy
@@ -287,8 +287,8 @@ def _memory(row: tuple[Any, ...], subject: SubjectRow, evidence: list[Evidence])
         source_type=_SOURCES[row[6]],
         sensitivity=Sensitivity(row[7]),
         visibility=Visibility(row[8]),
-        confidence=row[9],
-        importance=row[10],
+        confidence=graded(row[9]),
+        importance=graded(row[10]),
         explicit=row[11],
         valid_from=row[12],
         valid_to=row[13],
@@ -308,11 +308,11 @@ def _memory(row: tuple[Any, ...], subject: SubjectRow, evidence: list[Evidence])
 
 def _evidence(tx: Connection, memories: Sequence[bytes]) -> Mapping[bytes, list[Evidence]]:
     found: defaultdict[bytes, list[Evidence]] = defaultdict(list)
-    for memory, row, step, replaces, candidate, kind, source, *rest in tx.execute(
+    for memory, row, step, replaces, candidate, kind, source, confidence, *rest in tx.execute(
         _SQL.evidence, (memories,)
     ).fetchall():
         order = (row, step, replaces, candidate)
-        found[memory].append(Evidence(order, _KINDS[kind], _SOURCES[source], *rest))
+        found[memory].append(Evidence(order, _KINDS[kind], _SOURCES[source], graded(confidence), *rest))
     return found
 
 

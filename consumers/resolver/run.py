@@ -8,7 +8,7 @@ from copy import copy
 from datetime import datetime
 from typing import NamedTuple
 
-from consumers.resolver.evidence import Ending, Evidence, Kind
+from consumers.resolver.evidence import Ending, Evidence, Kind, graded
 from consumers.resolver.model import Decided, Memory, Result, Slot, State, StoredEnding, Support, Version
 from consumers.resolver.settle import Rules, Standing, Told, settle
 from consumers.resolver.slots import memory_id
@@ -65,8 +65,8 @@ class Run:
             source_type=draft.source_type,
             sensitivity=draft.sensitivity,
             visibility=draft.visibility,
-            confidence=draft.confidence,
-            importance=draft.importance,
+            confidence=graded(draft.confidence),
+            importance=graded(draft.importance),
             explicit=draft.explicit,
             valid_from=draft.valid_from or item.origin.at,
             review_at=item.review_at,
@@ -85,8 +85,8 @@ class Run:
 
     def merge(self, memory: Memory, draft: Draft) -> None:
         """Let a repeat add to what is known: the first source stays, the highest marks count (C2)."""
-        memory.confidence = max(memory.confidence, draft.confidence)
-        memory.importance = max(memory.importance, draft.importance)
+        memory.confidence = max(memory.confidence, graded(draft.confidence))
+        memory.importance = max(memory.importance, graded(draft.importance))
         memory.explicit = memory.explicit or draft.explicit
         memory.sensitivity = max(memory.sensitivity, draft.sensitivity, key=_LEVELS.__getitem__)
 

@@ -50,17 +50,20 @@ def _found(settings: Settings, tenant: str, subject: str | None) -> list[dict[st
 
 
 def _show(found: list[dict[str, Any]]) -> None:
+    """Print two lines a decision: what it was about, and why it fell so."""
     from rich.console import Console
-    from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=None, pad_edge=False)
-    for name in ("outcome", "rule", "reasons", "type", "key", "value", "at"):
-        table.add_column(name, overflow="fold")
+    console = Console()
     for one in found:
         of = one["candidate"]
-        said = (of["type"], of["key"], of["value"])
+        about = of.get("action") or " / ".join(of[name] for name in ("key", "value") if of[name])
+        style = _STYLES.get(one["outcome"], "")
+        console.print(Text.assemble((f"{one['outcome']:<10} ", style), about or "(the candidate has expired)"))
         reasons = ", ".join(one["reasons"])
-        cells = (one["outcome"], one["rule"], reasons, *said, (one["at"] or "")[:19])
-        table.add_row(*(Text("-" if cell is None else str(cell)) for cell in cells))
-    Console().print(table if found else "policy has decided nothing")
+        console.print(Text(f"  {one['at'][:19]} rule {one['rule']}: {reasons}", style="dim"), soft_wrap=True)
+    if not found:
+        console.print("policy has decided nothing")
+
+
+_STYLES = {"accept": "green", "reject": "red", "quarantine": "red", "pend": "yellow", "confirm": "cyan"}

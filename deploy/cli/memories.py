@@ -58,24 +58,25 @@ def _found(settings: Settings, tenant: str, subject: str, everything: bool) -> l
 
 
 def _show(found: list[dict[str, Any]]) -> None:
+    """Print two lines a memory: a table would break ids that one wants to copy."""
     from rich.console import Console
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False)
-    for name in ("status", "type", "key", "value", "when", "since", "until", "source", "id"):
-        table.add_column(name, overflow="fold")
-    for one in found:
-        when = ", ".join([*one["conditions"], *([one["scope"]] if one["scope"] != "global" else [])])
-        value = f"not {one['value']}" if one["polarity"] == "negative" else one["value"]
-        source = f"{one['source']['conversation'] or '-'} ×{one['source_count']}"
-        days = ((one["valid_from"] or "")[:10], (one["expires_at"] or "-")[:10])
-        cells = (one["status"], one["type"], one["key"], value, when or "-", *days, source, one["id"][:8])
-        table.add_row(*map(_plain, cells))
-    Console().print(table if found else "nothing is remembered")
-
-
-def _plain(cell: str) -> Any:
-    """Keep what people said from being read as markup."""
     from rich.text import Text
 
-    return Text(str(cell))
+    console = Console()
+    for one in found:
+        value = f"not {one['value']}" if one["polarity"] == "negative" else one["value"]
+        where = "".join(f" [{name}]" for name in (*one["conditions"], one["scope"]) if name != "global")
+        console.print(Text.assemble((value, "bold"), f"  {one['namespace']} / {one['key']}{where}"))
+        console.print(Text("  " + ", ".join(_details(one)), style="dim"), soft_wrap=True)
+    if not found:
+        console.print("nothing is remembered")
+
+
+def _details(one: dict[str, Any]) -> list[str]:
+    source = f"{one['source']['conversation'] or 'an order'} ×{one['source_count']}"
+    details = [one["id"], f"{one['status']} {one['type']} v{one['version']}", f"since {one['valid_from'][:10]}"]
+    if one["expires_at"]:
+        details.append(f"until {one['expires_at'][:10]}")
+    if one["last_used_at"]:
+        details.append(f"used {one['last_used_at'][:10]}")
+    return [*details, f"from {source}", f"confidence {one['confidence']:g}"]
