@@ -100,12 +100,17 @@ def report(name: str, tally: Tally, sample: int, seed: int) -> None:
     print("  by rule: " + ", ".join(f"{rule} {count}" for rule, count in tally.rules.most_common()))
     for label, costs in _costs(tally):
         if costs:
-            print(f"  {label}: median {median(costs):.1f}, mean {sum(costs) / len(costs):.1f}, worst {max(costs):.0f} us")
+            print(
+                f"  {label}: median {median(costs):.1f}, mean {sum(costs) / len(costs):.1f}, worst {max(costs):.0f} us"
+            )
     chosen = random.Random(seed).sample(sorted(tally.memories, key=str), min(sample, len(tally.memories)))
     for number, key in enumerate(chosen, 1):
         draft = tally.memories[key]
         until = f" until {draft.expires_at:%Y-%m-%d}" if draft.expires_at else ""
-        print(f"  {number:3d} {draft.type} {draft.content.key} = {draft.content.value} [{draft.polarity}]{until} {draft.content.conditions or ''}")
+        print(
+            f"  {number:3d} {draft.type} {draft.content.key} = {draft.content.value} [{draft.polarity}]{until}"
+            f" {draft.content.conditions or ''}"
+        )
         print(f"      {draft.content.quote}")
 
 

@@ -1,6 +1,6 @@
 """Conditions under which a claim holds: found in a clause, written as names, tested in recall (C5).
 
-A condition is ``kind.what``: ``when.weekend``, ``on.phone``, ``at.work``, ``in.project.backend``, ``for.data_analysis``,
+A condition is ``kind.what``: ``when.weekend``, ``on.phone``, ``at.work``, ``in.project.backend``,
 ``except.data_analysis``. Calendar ones are decided by the clock, the others by what the current input speaks of.
 """
 
@@ -26,18 +26,31 @@ class Stripped:
 _MONTHS = {"spring": (3, 4, 5), "summer": (6, 7, 8), "autumn": (9, 10, 11), "winter": (12, 1, 2)}
 _HOURS = {"morning": (5, 12), "afternoon": (12, 18), "evening": (17, 24), "night": (21, 29)}
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-_ALIASES = {
-    "fall": "autumn", "weekdays": "weekday", "weekends": "weekend", "the week": "weekday", "week": "weekday",
-    "workdays": "weekday", "the weekend": "weekend", "the weekends": "weekend",
-    "工作日": "weekday", "平日": "weekday", "周末": "weekend", "早上": "morning", "早晨": "morning", "上午": "morning", "清晨": "morning",
-    "下午": "afternoon", "晚上": "evening", "傍晚": "evening", "夜里": "night", "深夜": "night", "睡前": "before_bed",
-    "春天": "spring", "夏天": "summer", "秋天": "autumn", "冬天": "winter", "夏季": "summer", "冬季": "winter",
-    "家里": "home", "家": "home", "公司": "work", "办公室": "work", "单位": "work", "学校": "school", "the office": "work", "office": "work",
-    "手机": "phone", "电脑": "computer", "平板": "tablet", "笔记本": "laptop",
-}  # fmt: skip
+_ALIAS_WORDS = {
+    "weekday": "weekdays|the week|week|workdays|工作日|平日",
+    "weekend": "weekends|the weekend|the weekends|周末",
+    "morning": "早上|早晨|上午|清晨",
+    "afternoon": "下午",
+    "evening": "晚上|傍晚",
+    "night": "夜里|深夜",
+    "before_bed": "睡前",
+    "spring": "春天",
+    "summer": "夏天|夏季",
+    "autumn": "fall|秋天",
+    "winter": "冬天|冬季",
+    "home": "家里|家",
+    "work": "the office|office|公司|办公室|单位",
+    "school": "学校",
+    "phone": "mobile|手机",
+    "computer": "电脑",
+    "tablet": "ipad|平板",
+    "laptop": "笔记本",
+}
+_ALIASES = {word: name for name, words in _ALIAS_WORDS.items() for word in words.split("|")}
 # Conditions that say nothing: "in my spare time I like to read" holds always.
 _VAGUE = re.compile(
-    r"^(?:i(?:'m| am) (?:free|bored|not busy|at leisure)|i have (?:free |spare |some )?time|free|bored|possible|平时|没事|有空|空闲|闲暇|闲|有时间|业余|"
+    r"^(?:i(?:'m| am) (?:free|bored|not busy|at leisure)|i have (?:free |spare |some )?time|free|bored"
+    r"|possible|平时|没事|有空|空闲|闲暇|闲|有时间|业余|"
     r"休息|无聊|空余|没课|有机会)",
     re.IGNORECASE,
 )
@@ -50,13 +63,15 @@ _ENGLISH = re.compile(
     r"|(?:after|before) (?P<meal>work|school|dinner|lunch|breakfast|bed)"
     r"|(?<!\bbeing )(?<!\bbe )at (?P<place>work|home|school|the office)"
     r"|on (?:my|the) (?P<device>phone|laptop|tablet|computer|desktop|ipad|mobile)"
-    r"|(?:in|for|on|with) (?P<which>this|that|our|my|the) (?P<what>project|repo|repository|codebase)(?:(?:'s|\u2019s) (?P<part>[\w\-]+))?"
+    r"|(?:in|for|on|with) (?P<which>this|that|our|my|the) (?P<what>project|repo|repository"
+    r"|codebase)(?:(?:'s|\u2019s) (?P<part>[\w\-]+))?"
     r"|(?:except(?: for| when| in| on| with)?|but not (?:for|when|in|on|with)) (?P<not>[\w\- ]+?)(?=[.,;!?]|$)"
     r"|when(?:ever)? (?P<free>(?:i(?:'m| am)? |i've )?[\w'\- ]+?)(?=[.,;!?]|$| i\b))",
     re.IGNORECASE,
 )
 _CHINESE = re.compile(
-    r"(?<![欢爱厌是])(?:每到|每逢|在|到了?)?(?P<time>工作日|平日(?!里)|周末|早上|早晨|清晨|上午|下午|晚上|傍晚|夜里|深夜|睡前)(?:的?时候|里)?(?!去|到|我去)"
+    r"(?<![欢爱厌是])(?:每到|每逢|在|到了?)?(?P<time>工作日|平日(?!里)|周末|早上|早晨|清晨|上午|下午"
+    r"|晚上|傍晚|夜里|深夜|睡前)(?:的?时候|里)?(?!去|到|我去)"
     r"|(?<![欢爱厌是])(?:每到|每逢|在)?(?P<season>[春夏秋冬]天|[夏冬]季)(?:的?时候|里)?"
     r"|在(?P<place>家里?|公司|办公室|单位|学校)(?:里|的时候|时)?(?!工作|上班|上学)"
     r"|(?:在|用)(?:我的)?(?P<device>手机|电脑|平板|笔记本)上?(?:的时候|时)?"

@@ -181,7 +181,9 @@ def parse_policy(raw: bytes, name: str = "policy") -> Policy:
     try:
         return Policy.model_validate({**document, "sha256": hashlib.sha256(raw).hexdigest()})
     except ValidationError as error:
-        faults = "; ".join(f"{'.'.join(map(str, fault['loc'])) or 'document'}: {fault['msg']}" for fault in error.errors())
+        faults = "; ".join(
+            f"{'.'.join(map(str, fault['loc'])) or 'document'}: {fault['msg']}" for fault in error.errors()
+        )
         raise ConfigurationError(f"{name} is not a policy: {faults}") from error
 
 

@@ -17,7 +17,9 @@ _NOT_KEY = re.compile(r"[^\w.]+|_+")
 _DOTS = re.compile(r"[._]*\.[._]*")
 _ARTICLES = re.compile(r"\b(?:an?|the)\b ?")
 # "the whole family" and "all the family" quantify alike; "whole milk" is left alone.
-_ALL = re.compile(r"\b(?:all (?:of )?(?:the|my|our)|(?:the|my|our) (?:whole|entire)|(?:whole|entire) of (?:the|my|our))\b")
+_ALL = re.compile(
+    r"\b(?:all (?:of )?(?:the|my|our)|(?:the|my|our) (?:whole|entire)|(?:whole|entire) of (?:the|my|our))\b"
+)
 _APOSTROPHE = str.maketrans("", "", "'\u2019\u2018`")
 _CJK = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _CJK_SPACE = re.compile(rf"(?<=[{_CJK}]) (?=[{_CJK}])")

@@ -31,7 +31,20 @@ _EN_DAY = r"(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|satur|sat|sun)(?:day)?"
 _EN_MONTHS = "january february march april may june july august september october november december".split()
 _EN_MONTH = "|".join(_EN_MONTHS)
 _ZH_DAYS = {"一": 0, "二": 1, "三": 2, "四": 3, "五": 4, "六": 5, "日": 6, "天": 6, "末": 6}
-_ZH_NUMBERS = {"一": 1, "两": 2, "二": 2, "三": 3, "四": 4, "五": 5, "六": 6, "七": 7, "八": 8, "九": 9, "十": 10, "半": 6}
+_ZH_NUMBERS = {
+    "一": 1,
+    "两": 2,
+    "二": 2,
+    "三": 3,
+    "四": 4,
+    "五": 5,
+    "六": 6,
+    "七": 7,
+    "八": 8,
+    "九": 9,
+    "十": 10,
+    "半": 6,
+}
 _EN_NUMBERS = {"a": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
 
 _CUE = re.compile(
@@ -40,9 +53,11 @@ _CUE = re.compile(
     rf"|(?P<day>today|tonight|tomorrow)"
     rf"|(?<=end of the )(?P<bare>month|week|quarter|year)|(?<=end of )(?P<bare2>month|week|quarter|year))"
     rf"|(?:until|till|through|by)\s+(?:this\s+|next\s+)?(?P<weekday>{_EN_DAY})"
-    rf"|(?:for|in|over)\s+the\s+next\s+(?P<count>\d{{1,3}}|a|one|two|three|four|five|six)\s+(?P<many>days?|weeks?|months?|years?)"
+    rf"|(?:for|in|over)\s+the\s+next\s+(?P<count>\d{{1,3}}|a|one|two|three|four|five"
+    rf"|six)\s+(?P<many>days?|weeks?|months?|years?)"
     rf"|(?:until|till|through|by)\s+(?:the end of\s+)?(?P<named>{_EN_MONTH})(?!\s+\d)"
-    rf"|(?:until|till|through|by)\s+(?P<date>(?:\d{{4}}-\d{{2}}-\d{{2}})|(?:\w+\s+\d{{1,2}}(?:st|nd|rd|th)?|\d{{1,2}}(?:st|nd|rd|th)?\s+\w+)"
+    rf"|(?:until|till|through|by)\s+(?P<date>(?:\d{{4}}-\d{{2}}-\d{{2}})|(?:\w+\s+\d{{1,2}}(?:st|nd|rd"
+    rf"|th)?|\d{{1,2}}(?:st|nd|rd|th)?\s+\w+)"
     rf"(?:,?\s+\d{{4}})?))\b",
     re.IGNORECASE,
 )

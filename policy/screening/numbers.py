@@ -17,11 +17,14 @@ _IBAN = re.compile(r"(?<![A-Za-z0-9])[A-Z]{2}\d{2}(?: ?[A-Z0-9]){11,30}(?![A-Za-
 _CODICE = re.compile(r"(?<![A-Za-z0-9])[A-Z]{6}\d{2}[A-Z]\d{2}[A-Z]\d{3}[A-Z](?![A-Za-z0-9])")
 _SSN = re.compile(r"(?<![\d\-])\d{3}-\d{2}-\d{4}(?![\d\-])")
 _IDENTITY_CUE = re.compile(
-    r"\b(?:ssn|social security|national id|identity (?:card|number|document)|id (?:card|number|no)|passport|aadhaar|cpf|dni"
+    r"\b(?:ssn|social security|national id|identity (?:card|number|document)|id (?:card|number|no)"
+    r"|passport|aadhaar|cpf|dni"
     r"|nie|nino|national insurance|tax id|driver'?s? licen[cs]e|nhs number)|身份证|护照|社保|驾照|驾驶证|通行证",
     re.IGNORECASE,
 )
-_ACCOUNT_CUE = re.compile(r"\b(?:bank )?account (?:number|no)|\brouting number|\biban\b|银行账[户号]|银行卡|[账帐]号|卡号|开户", re.IGNORECASE)
+_ACCOUNT_CUE = re.compile(
+    r"\b(?:bank )?account (?:number|no)|\brouting number|\biban\b|银行账[户号]|银行卡|[账帐]号|卡号|开户", re.IGNORECASE
+)
 _NAMED = re.compile(r"(?<![A-Za-z0-9])(?=[A-Z0-9\-]{0,3}\d)[A-Z0-9][A-Z0-9\-]{5,19}(?![A-Za-z0-9])")
 # How far behind its name a number may stand.
 _REACH = 40
@@ -36,11 +39,15 @@ _ALONE = ("fr.nir", "kr.rrn")
 def find(text: str) -> list[Found]:
     """Return every card, account and identity number in ``text``."""
     found = [
-        Found(kind, match.start(), match.end()) for match in _NUMBER.finditer(text) if (kind := _kind(match)) is not None
+        Found(kind, match.start(), match.end())
+        for match in _NUMBER.finditer(text)
+        if (kind := _kind(match)) is not None
     ]
     found += [Found(NATIONAL_ID, *match.span()) for match in _SSN.finditer(text) if _valid("us.ssn", match[0])]
     found += [Found(ACCOUNT, *match.span()) for match in _IBAN.finditer(text) if _valid("iban", match[0])]
-    found += [Found(NATIONAL_ID, *match.span()) for match in _CODICE.finditer(text) if _valid("it.codicefiscale", match[0])]
+    found += [
+        Found(NATIONAL_ID, *match.span()) for match in _CODICE.finditer(text) if _valid("it.codicefiscale", match[0])
+    ]
     found += _named(text, _IDENTITY_CUE, NATIONAL_ID)
     return found
 

@@ -13,7 +13,8 @@ from policy.screening.spans import screen
 # Metadata is small and flat in practice; deeper than this it is an attack on the stack.
 MAX_DEPTH = 32
 _SECRET_NAME = re.compile(
-    r"pass(?:word|wd|phrase|code)|^pwd$|secret|(?:api|access|auth|private)[ _\-]?(?:key|token)|^token$|^authorization$|^cookie$|密码|口令|密钥",
+    r"pass(?:word|wd|phrase|code)|^pwd$|secret|(?:api|access|auth|private)[ _\-]?(?:key|token)|^token$"
+    r"|^authorization$|^cookie$|密码|口令|密钥",
     re.IGNORECASE,
 )
 

@@ -14,20 +14,41 @@ from typing import Any
 from policy.screening.found import API_KEY, PRIVATE_KEY, TOKEN, Found
 
 # Substrings of lower-cased text without which no pattern below can match.
-HINTS = ("sk-", "sk_", "rk_", "pk_", "akia", "asia", "gh", "xox", "eyj", "bearer ", "-----begin", "aiza", "glpat-", "npm_")
-HINTS += ("://", "api", "hf_", "ya29.", "sg.", "token", "secret")
+HINTS = (
+    *(
+        "sk-",
+        "sk_",
+        "rk_",
+        "pk_",
+        "akia",
+        "asia",
+        "abia",
+        "acca",
+        "gh",
+        "xox",
+        "eyj",
+        "bearer ",
+        "-----begin",
+        "aiza",
+        "glpat-",
+    ),
+    *("npm_", "://", "api", "hf_", "ya29.", "sg.", "token", "secret", "key"),
+)
 
 _KEYS = re.compile(
     r"(?<![\w\-])(?:"
     r"sk-[\w\-]{8,256}+|[srp]k_(?:live|test)_\w{8,128}+|(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{12,16}+"
     r"|gh[pousr]_\w{20,255}+|github_pat_\w{20,255}+|xox[abeoprs]-[\w\-]{8,255}+|AIza[\w\-]{30,64}+"
-    r"|glpat-[\w\-]{16,64}+|npm_\w{30,64}+|hf_[A-Za-z0-9]{20,64}+|SG\.[\w\-]{16,64}\.[\w\-]{16,64}+|ya29\.[\w\-]{20,512}+"
+    r"|glpat-[\w\-]{16,64}+|npm_\w{30,64}+|hf_[A-Za-z0-9]{20,64}+|SG\.[\w\-]{16,64}\.[\w\-]{16,64}+"
+    r"|ya29\.[\w\-]{20,512}+"
     r")"
 )
 _JWT = re.compile(r"(?<![\w\-])eyJ[\w\-=]{8,8192}+\.[\w\-=]{8,8192}+(?:\.[\w\-=]{0,8192}+)?")
 _BEARER = re.compile(r"(?<!\w)bearer[ \t]{1,4}(?P<it>[\w\-.~+/]{12,4096}+=*+)", re.IGNORECASE)
 _USERINFO = re.compile(r"(?<=://)(?P<it>[^\s/:@\[\]]{1,64}:[^\s/:@\[\]]{1,128})@")
-_PEM = re.compile(r"-----BEGIN [A-Z0-9 ]{0,32}PRIVATE KEY(?: BLOCK)?-----[\w+/=\s:,.\\]*+(?:-{5}END [A-Z0-9 ]{0,32}-{5})?")
+_PEM = re.compile(
+    r"-----BEGIN [A-Z0-9 ]{0,32}PRIVATE KEY(?: BLOCK)?-----[\w+/=\s:,.\\]*+(?:-{5}END [A-Z0-9 ]{0,32}-{5})?"
+)
 _NAMED = re.compile(
     r"(?<![A-Za-z0-9])(?:api|access|auth|secret|client|app|private)[ _\-]?(?:key|token|secret)(?:[ _\-]?(?:id|key))?"
     r"\s{0,3}(?:is|are|was|=|:|=>|是|为)\s{0,3}[\"'`]?(?P<it>[\w\-./+=~]{8,512}+)",
@@ -86,5 +107,6 @@ def _detectors() -> tuple[tuple[str, Any], ...]:
     from importlib import import_module
 
     return tuple(
-        (kind, getattr(import_module(f"detect_secrets.plugins.{module}"), name)()) for module, (name, kind) in _PLUGINS.items()
+        (kind, getattr(import_module(f"detect_secrets.plugins.{module}"), name)())
+        for module, (name, kind) in _PLUGINS.items()
     )

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 
-from consumers.extractor.rules import context, cues, orders, reading, trust
+from consumers.extractor.rules import context, cues, reading, trust
 from consumers.extractor.rules import sentences as kinds
 from consumers.extractor.rules.claim import NOTES, WORK
 from policy.screening import sensitivity
@@ -29,7 +29,9 @@ _LEARNING_LASTS = timedelta(days=180)
 _EVIDENCE_LASTS = timedelta(days=14)
 _UNTIL = re.compile(r"(?:until|till|through|by|到|直到|在)\b|[到直在]", re.IGNORECASE)
 _INSTRUCTS = re.compile(
-    r"\b(?:remember|always|never|from now on|ignore|forget|you must|keep in mind|note that|do not|don't)\b|记住|永远|以后|务必|必须|忽略|忘记|一律|始终", re.IGNORECASE
+    r"\b(?:remember|always|never|from now on|ignore|forget|you must|keep in mind|note that|do not"
+    r"|don't)\b|记住|永远|以后|务必|必须|忽略|忘记|一律|始终",
+    re.IGNORECASE,
 )
 _PREFERENCES = (MemoryType.PREFERENCE, MemoryType.TEMPORARY_PREFERENCE)
 

@@ -11,11 +11,14 @@ import re
 from policy.text import fold
 
 _THINGS = {
-    "editor": "vim|neovim|nvim|vi|helix|emacs|vs code|vscode|visual studio code|visual studio|sublime text|sublime|intellij|intellij idea|idea|pycharm"
+    "editor": "vim|neovim|nvim|vi|helix|emacs|vs code|vscode|visual studio code|visual studio|sublime text"
+    "|sublime|intellij|intellij idea|idea|pycharm"
     "|webstorm|goland|zed|nano|notepad++|cursor|atom|eclipse|xcode|android studio",
-    "database": "postgresql|postgres|mysql|mariadb|sqlite|mongodb|mongo|oracle|sql server|cassandra|dynamodb|clickhouse|cockroachdb|tidb|duckdb"
+    "database": "postgresql|postgres|mysql|mariadb|sqlite|mongodb|mongo|oracle|sql server|cassandra|dynamodb"
+    "|clickhouse|cockroachdb|tidb|duckdb"
     "|oceanbase|neo4j|couchdb|达梦",
-    "language": "python|go|golang|rust|java|javascript|typescript|c++|c#|c语言|kotlin|swift|ruby|php|scala|haskell|elixir|clojure|perl|lua|julia|dart|zig",
+    "language": "python|go|golang|rust|java|javascript|typescript|c++|c#|c语言|kotlin|swift|ruby|php|scala|haskell"
+    "|elixir|clojure|perl|lua|julia|dart|zig",
     "operating_system": "linux|macos|mac os|windows|ubuntu|debian|fedora|arch linux|arch|freebsd|鸿蒙|统信",
     "phone": "iphone|android|pixel|galaxy|华为手机|小米手机|苹果手机|安卓手机",
     "browser": "chrome|firefox|safari|edge|brave|opera|vivaldi|arc",
@@ -32,7 +35,17 @@ _THINGS = {
 SLOT_OF = {thing: slot for slot, things in _THINGS.items() for thing in things.split("|")}
 # A project has these, a person does not: "Omar uses Vim" is about Omar, "Billing uses Postgres" is not about a person.
 SYSTEM_SLOTS = frozenset(
-    ("database", "message_broker", "cloud", "web_framework", "frontend_framework", "cache", "container", "vector_store", "language")
+    (
+        "database",
+        "message_broker",
+        "cloud",
+        "web_framework",
+        "frontend_framework",
+        "cache",
+        "container",
+        "vector_store",
+        "language",
+    )
 )
 
 _NOUNS = {
@@ -79,26 +92,38 @@ _TECHNICAL = frozenset(_THINGS)
 _VERSION = re.compile(r"\s+v?\d+(?:\.\d+)*$|(?<=[a-z])\d+(?:\.\d+)*$")
 
 OCCUPATIONS_EN = re.compile(
-    r"(?:software |data |product |project |graphic |web |civil |mechanical |electrical |research |senior |junior |freelance |high school |middle school"
-    r"|primary school |university |college |graduate |phd |medical |law |english |maths? |music |fitness |yoga |primary |elementary |front-?end |back-?end"
-    r"|full-?stack |sales |marketing |hr |financial |registered |retired |part-time |full-time |first-year |second-year |third-year |professional ){0,3}"
-    r"(?:engineer|developer|programmer|teacher|doctor|nurse|lawyer|designer|student|freshman|sophomore|manager|accountant|journalist|writer|painter"
-    r"|driver|chef|cook|police officer|salesperson|analyst|consultant|editor|photographer|actor|actress|singer|director|translator|scientist|professor"
-    r"|researcher|entrepreneur|freelancer|civil servant|architect|dentist|pharmacist|librarian|musician|artist|pilot|farmer|electrician|plumber|carpenter"
-    r"|barista|waiter|waitress|therapist|psychologist|economist|statistician|administrator|secretary|intern|trainer|coach|veterinarian|vet|surgeon"
-    r"|mechanic|tester|founder|ceo|cto|homemaker|housewife|retiree|undergraduate|postgraduate|graduate|trainee|officer|specialist|technician)",
+    r"(?:software |data |product |project |graphic |web |civil |mechanical |electrical |research "
+    r"|senior |junior |freelance |high school |middle school"
+    r"|primary school |university |college |graduate |phd |medical |law |english |maths? |music "
+    r"|fitness |yoga |primary |elementary |front-?end |back-?end"
+    r"|full-?stack |sales |marketing |hr |financial |registered |retired |part-time |full-time "
+    r"|first-year |second-year |third-year |professional ){0,3}"
+    r"(?:engineer|developer|programmer|teacher|doctor|nurse|lawyer|designer|student|freshman|sophomore"
+    r"|manager|accountant|journalist|writer|painter"
+    r"|driver|chef|cook|police officer|salesperson|analyst|consultant|editor|photographer|actor|actress"
+    r"|singer|director|translator|scientist|professor"
+    r"|researcher|entrepreneur|freelancer|civil servant|architect|dentist|pharmacist|librarian|musician"
+    r"|artist|pilot|farmer|electrician|plumber|carpenter"
+    r"|barista|waiter|waitress|therapist|psychologist|economist|statistician|administrator|secretary"
+    r"|intern|trainer|coach|veterinarian|vet|surgeon"
+    r"|mechanic|tester|founder|ceo|cto|homemaker|housewife|retiree|undergraduate|postgraduate|graduate"
+    r"|trainee|officer|specialist|technician)",
     re.IGNORECASE,
 )
 JOB_WORDS = frozenset(re.findall(r"[a-z]+", OCCUPATIONS_EN.pattern.rsplit("{0,3}", 1)[1]))
 OCCUPATIONS_ZH = re.compile(
-    r"[\w·]{0,10}?(?:工程师|程序员|老师|教师|医生|护士|律师|设计师|学生|大学生|研究生|博士生|高中生|初中生|本科生|经理|会计|记者|作家|画家|司机|厨师|警察|销售员?"
-    r"|分析师|顾问|编辑|摄影师|演员|歌手|导演|翻译|科学家|教授|主管|总监|创业者|自由职业者|公务员|建筑师|牙医|药剂师|音乐家|艺术家|飞行员|农民|电工|木匠|教练|博士"
-    r"|研究员|实习生|家庭主妇|全职妈妈|退休(?:工人|教师|人员)?|文员|秘书|客服|运营|产品经理|架构师|测试员?|站长|店长|老板|军人|士兵|消防员)"
+    r"[\w·]{0,10}?(?:工程师|程序员|老师|教师|医生|护士|律师|设计师|学生|大学生|研究生|博士生|高中生"
+    r"|初中生|本科生|经理|会计|记者|作家|画家|司机|厨师|警察|销售员?"
+    r"|分析师|顾问|编辑|摄影师|演员|歌手|导演|翻译|科学家|教授|主管|总监|创业者|自由职业者|公务员"
+    r"|建筑师|牙医|药剂师|音乐家|艺术家|飞行员|农民|电工|木匠|教练|博士"
+    r"|研究员|实习生|家庭主妇|全职妈妈|退休(?:工人|教师|人员)?|文员|秘书|客服|运营|产品经理|架构师"
+    r"|测试员?|站长|店长|老板|军人|士兵|消防员)"
 )
 
 
 NATION_WORDS = frozenset(
-    "chinese english french german spanish italian japanese korean american british canadian australian indian russian dutch swedish polish brazilian mexican turkish greek portuguese vietnamese"
+    "chinese english french german spanish italian japanese korean american british canadian australian"
+    " indian russian dutch swedish polish brazilian mexican turkish greek portuguese vietnamese"
     " thai irish scottish danish norwegian finnish swiss austrian belgian egyptian".split()
 )
 

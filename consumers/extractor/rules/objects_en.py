@@ -9,52 +9,91 @@ from consumers.extractor.rules.claim import Part
 from policy.text import normalise_key
 
 _MAX_WORDS = 9
-_BARE_VERBS = frozenset("doing being having making using getting going taking trying do make use get go take try activities things stuff".split())
+_BARE_VERBS = frozenset(
+    "doing being having making using getting going taking trying do make use get go take try activities"
+    " things stuff".split()
+)
 _MAX_PARTS = 12
 _PRONOUN = r"(?:i|it|it's|they|he|she|we|you|my|that|this|these|those|there|which|who|whose|where|what|how)"
 # Where the things end and another statement begins.
 _STOP = re.compile(
     r"[;:!?()\u2014\n]| [-\u2013] |\.(?:\s|$)"
-    rf"|,? (?:because|since|but|so|although|though|even (?:though|if)|if|while|whereas|unless|until|which|who|whose|where|then|therefore|however)\b"
-    rf"|,? (?:and|or) (?:{_PRONOUN}|am|is|are|was|have|has|had|find|found|think|feel|felt|want|wanted|usually|often|always|sometimes|never|hope|would|will|can|could|do|don't|also|then|if|"
-    r"when|even|so|maybe|currently|recently|lately|now|just|especially when|spend|plan|get|make it|know|believe|went|tried|started|considering|wondering)\b"
-    rf"|, (?:{_PRONOUN}|as|especially when|and|or)? ?(?:i|it|they|he|she|we|you|do|did|does|are|is|can|could|would|have|please|what|how|any|thanks|thank|right|too|though|actually|so|just|not|to)\b"
-    r"|,? (?:as (?:it|they|i|this|that|these|well as (?:it|i))|to (?:help|relax|relieve|keep|make|improve|release|calm|unwind|stay|reduce|express|get|feel|be|clear|de-?stress|challenge|escape|pass)"
-    r"|in order to|so that|for (?:relaxation|fun|myself|it)|when|whenever|after|before|during|every|each|once|with you|from you|at the moment|these days|recently|lately"
-    r"|in my (?:free|spare|leisure) time|in general|by the way|at least|at all|very much|a lot|so much|the most|most of all|the best|as well\b(?! as)|too\b(?! )|too\.|anymore|any more|any longer|now\b|nowadays)\b",
+    rf"|,? (?:because|since|but|so|although|though|even (?:though|if)|if|while|whereas|unless|until"
+    rf"|which|who|whose|where|then|therefore|however)\b"
+    rf"|,? (?:and|or) (?:{_PRONOUN}|am|is|are|was|have|has|had|find|found|think|feel|felt|want|wanted"
+    rf"|usually|often|always|sometimes|never|hope|would|will|can|could|do|don't|also|then|if|"
+    r"when|even|so|maybe|currently|recently|lately|now|just|especially when|spend|plan|get|make it|know"
+    r"|believe|went|tried|started|considering|wondering)\b"
+    rf"|, (?:{_PRONOUN}|as|especially when|and|or)? ?(?:i|it|they|he|she|we|you|do|did|does|are|is|can"
+    rf"|could|would|have|please|what|how|any|thanks|thank|right|too|though|actually|so|just|not|to)\b"
+    r"|,? (?:as (?:it|they|i|this|that|these|well as (?:it|i))|to (?:help|relax|relieve|keep|make"
+    r"|improve|release|calm|unwind|stay|reduce|express|get|feel|be|clear|de-?stress|challenge|escape"
+    r"|pass)"
+    r"|in order to|so that|for (?:relaxation|fun|myself|it)|when|whenever|after|before|during|every"
+    r"|each|once|with you|from you|at the moment|these days|recently|lately"
+    r"|in my (?:free|spare|leisure) time|in general|by the way|at least|at all|very much|a lot|so much"
+    r"|the most|most of all|the best|as well\b(?! as)|too\b(?! )|too\.|anymore|any more|any longer"
+    r"|now\b|nowadays)\b",
     re.IGNORECASE,
 )
 _SEPARATOR = re.compile(
-    r",? (?:and also|as well as|and|or|along with|plus) |, (?:and |or )?|,? (?:especially|particularly|such as|including|for example|e\.g\.|mainly|and even|even) |,? like (?=[A-Z\"])"
+    r",? (?:and also|as well as|and|or|along with|plus) |, (?:and |or )?|,? (?:especially|particularly"
+    r"|such as|including|for example|e\.g\.|mainly|and even|even) |,? like (?=[A-Z\"])"
 )
 _LIST_WORD = re.compile(r",? (?:especially|particularly|such as|including|for example|e\.g\.|mainly) ")
 _LEAD = re.compile(
-    r"^(?:to |like |also |even |just |mainly |mostly |sometimes |occasionally |simply |both |especially |particularly |things like |doing |all kinds of |all sorts of |various |many |different |some |other |a lot of "
+    r"^(?:to |like |also |even |just |mainly |mostly |sometimes |occasionally |simply |both "
+    r"|especially |particularly |things like |doing |all kinds of |all sorts of |various |many "
+    r"|different |some |other |a lot of "
     r"|lots of |different kinds of |various types of |many kinds of |activities like |activities such as |some of )+",
     re.IGNORECASE,
 )
-_TRAIL = re.compile(r"(?:,? (?:too|as well|etc\.?|and so on|and more|now|very much|a lot|so much|the most|myself|though|at home|sometimes|occasionally|often|regularly|everywhere|alone|in particular|the best|and all that|and stuff|or so))+$", re.IGNORECASE)
+_TRAIL = re.compile(
+    r"(?:,? (?:too|as well|etc\.?|and so on|and more|now|very much|a lot|so much|the most|myself|though"
+    r"|at home|sometimes|occasionally|often|regularly|everywhere|alone|in particular|the best"
+    r"|and all that|and stuff|or so))+$",
+    re.IGNORECASE,
+)
 # A thing that only the conversation explains.
 _VAGUE = re.compile(
-    r"^(?:it|them|this|that|these|those|him|her|you|your|yours|his|their|its|me|us|one|ones|both|everything|anything|something|nothing|what|whatever|how|who|whom|when|where|why|here|there|either|neither|each|none"
-    r"|several|others?|more|most|less|such|same|so|not|to|be|being able|having|someone|somebody|people|everyone|myself|yes|no|things?|way|any|all|ways?)\b(?! (?:arts|music|fiction))"
-    r"|\b(?:you|your|yours|this|these|those|here|today|yesterday|tonight|tomorrow|last (?:night|week|month|time)|so far|recommend\w*|mention\w*|suggest\w*|above|it|its|he|him|she|her|his|them|their|chatting|conversation"
+    r"^(?:it|them|this|that|these|those|him|her|you|your|yours|his|their|its|me|us|one|ones|both"
+    r"|everything|anything|something|nothing|what|whatever|how|who|whom|when|where|why|here|there"
+    r"|either|neither|each|none"
+    r"|several|others?|more|most|less|such|same|so|not|to|be|being able|having|someone|somebody|people"
+    r"|everyone|myself|yes|no|things?|way|any|all|ways?)\b(?! (?:arts|music|fiction))"
+    r"|\b(?:you|your|yours|this|these|those|here|today|yesterday|tonight|tomorrow|last (?:night|week"
+    r"|month|time)|so far|recommend\w*|mention\w*|suggest\w*|above|it|its|he|him|she|her|his|them|their"
+    r"|chatting|conversation"
     r"|each other|one another|same)\b"
-    r"|^(?:talk|chat|ask|tell|say|know|hear|share|thank|discuss|introduce|see what|find out|try|sharing|talking|asking|telling|hearing|knowing|find|finding|meet|think|believe|help|start|begin|apologi[sz]e|point)\b(?! (?:music|with music))|^(?:ideas?|suggestions?|advice|plans?|answers?|questions?|problems?|moments?)$",
+    r"|^(?:talk|chat|ask|tell|say|know|hear|share|thank|discuss|introduce|see what|find out|try|sharing"
+    r"|talking|asking|telling|hearing|knowing|find|finding|meet|think|believe|help|start|begin"
+    r"|apologi[sz]e|point)\b(?! (?:music|with music))|^(?:ideas?|suggestions?|advice|plans?|answers?"
+    r"|questions?|problems?|moments?)$",
     re.IGNORECASE,
 )
 _DEFINITE = re.compile(r"^the ", re.IGNORECASE)
 _GENERIC_DEFINITE = re.compile(
-    r"^the (?:\w+ ){0,3}of (?!the (?:story|movie|film|book|main|city|place|trip|character|novel|author|restaurant|hotel|game|park)\b)\w|^the (?:sea|ocean|beach|mountains?|countryside|outdoors|piano|guitar|violin|drums|flute|cello|rain|sun|snow|forest"
+    r"^the (?:\w+ ){0,3}of (?!the (?:story|movie|film|book|main|city|place|trip|character|novel|author"
+    r"|restaurant|hotel|game|park)\b)\w|^the (?:sea|ocean|beach|mountains?|countryside|outdoors|piano"
+    r"|guitar|violin|drums|flute|cello|rain|sun|snow|forest"
     r"|colou?r \w|cold|heat|theatre|theater|opera|cinema|gym|city|stars|beatles|news|arts)",
     re.IGNORECASE,
 )
-_ADJECTIVE = re.compile(r"^(?:\w+(?:al|ic|ish|ese|ive|ous|ful|less|able|ible|ian|ern)|hot|cold|modern|ancient|new|old|short|long|black|white|sweet|spicy|light|dark|pop|folk|rich|soft|warm|quiet|simple|healthy|northern|southern|fresh|sunny|rainy|windy|snowy|cloudy|healthy|funny|scary|cosy|cozy|creamy|crispy|dry|wet|japanese|french|italian)$", re.IGNORECASE)
-_CONSUME = re.compile(
-    r"^(?:eat(?:ing)?|drink(?:ing)?|listen(?:ing)? to|watch(?:ing)?|read(?:ing)?|have|having|cooking with|use|using)\s+(?=\S)(?:(?:the|a|an|some|my) )?",
+_ADJECTIVE = re.compile(
+    r"^(?:\w+(?:al|ic|ish|ese|ive|ous|ful|less|able|ible|ian|ern)|hot|cold|modern|ancient|new|old|short"
+    r"|long|black|white|sweet|spicy|light|dark|pop|folk|rich|soft|warm|quiet|simple|healthy|northern"
+    r"|southern|fresh|sunny|rainy|windy|snowy|cloudy|healthy|funny|scary|cosy|cozy|creamy|crispy|dry"
+    r"|wet|japanese|french|italian)$",
     re.IGNORECASE,
 )
-_GERUND = re.compile(r"^(?:go(?:ing)? (?!to|for|on|out|back|home|with|into|there)|do(?:ing)? (?=\w+ing\b)|the )", re.IGNORECASE)
+_CONSUME = re.compile(
+    r"^(?:eat(?:ing)?|drink(?:ing)?|listen(?:ing)? to|watch(?:ing)?|read(?:ing)?|have|having"
+    r"|cooking with|use|using)\s+(?=\S)(?:(?:the|a|an|some|my) )?",
+    re.IGNORECASE,
+)
+_GERUND = re.compile(
+    r"^(?:go(?:ing)? (?!to|for|on|out|back|home|with|into|there)|do(?:ing)? (?=\w+ing\b)|the )", re.IGNORECASE
+)
 
 
 def parts(rest: str, offset: int, *, prefers: bool = False) -> Iterator[Part]:
@@ -106,7 +145,9 @@ _NATIONAL = re.compile(r"[A-Z][a-z]+(?:ish|ese|ian|can|nch|man|eek|ish|aelic) [a
 _PLACED = re.compile(r"\w+ing (?:near|in|at|on|with|from|about|around|between) ")
 # "action and comedy movies": what shares a head is one thing.
 _HEAD = re.compile(
-    r"(?:movie|film|music|book|novel|food|cuisine|game|sport|literature|song|work|art|show|dishe?|activitie|culture|weather|painting|stor[iy]e?|paint|style|restaurant|drink|flavor|flavour|animal|shoe|clothe|class|genre)s?[.,]?$"
+    r"(?:movie|film|music|book|novel|food|cuisine|game|sport|literature|song|work|art|show|dishe?"
+    r"|activitie|culture|weather|painting|stor[iy]e?|paint|style|restaurant|drink|flavor|flavour|animal"
+    r"|shoe|clothe|class|genre)s?[.,]?$"
 )
 
 
@@ -124,7 +165,23 @@ def _holds_together(left: str, separator: str, right: str) -> bool:
     return named or (alone and _ADJECTIVE.match(last[0]) is not None) or (last[0].lower(), first[0].lower()) in _PAIRS
 
 
-_PAIRS = frozenset((("rock", "roll"), ("science", "technology"), ("hot", "sour"), ("sweet", "sour"), ("arts", "crafts"), ("fish", "chips"), ("peace", "quiet"), ("r", "b"), ("mac", "cheese"), ("trial", "error"), ("friends", "family"), ("family", "friends"), ("sights", "sounds")))
+_PAIRS = frozenset(
+    (
+        ("rock", "roll"),
+        ("science", "technology"),
+        ("hot", "sour"),
+        ("sweet", "sour"),
+        ("arts", "crafts"),
+        ("fish", "chips"),
+        ("peace", "quiet"),
+        ("r", "b"),
+        ("mac", "cheese"),
+        ("trial", "error"),
+        ("friends", "family"),
+        ("family", "friends"),
+        ("sights", "sounds"),
+    )
+)
 
 
 def _clean(body: str, begin: int, end: int) -> Part | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from consumers.extractor.rules import cues, facts_en, facts_zh, goals_en, goals_zh, orders, tastes_en, tastes_zh, tools
 from consumers.extractor.rules import sentences as kinds
@@ -16,14 +17,22 @@ from schemas.words import MemoryType, Polarity
 
 _CLAUSE = re.compile(r"[，,]")
 _LONG_TIME = re.compile(
-    r"\b(?:this|next) (?:year|month|quarter|summer|winter|spring|autumn|fall|semester|term|week)|\bby (?:the end of|next|\d{4}|january|february|march|april|may|june|july|august|september|october|november|december)"
-    r"|\bin (?:the next )?(?:\d+|two|three|six|a few) (?:weeks|months|years)|\b(?:someday|one day)\b|今年|明年|[这本下]个?(?:季度|月|学期|周)|年底|[一二三四五六七八九十\d]+月|暑假|寒假|未来|半年|几年",
+    r"\b(?:this|next) (?:year|month|quarter|summer|winter|spring|autumn|fall|semester|term|week)"
+    r"|\bby (?:the end of|next|\d{4}|january|february|march|april|may|june|july|august|september"
+    r"|october|november|december)"
+    r"|\bin (?:the next )?(?:\d+|two|three|six|a few) (?:weeks|months|years)|\b(?:someday|one day)\b"
+    r"|今年|明年|[这本下]个?(?:季度|月|学期|周)|年底|[一二三四五六七八九十\d]+月|暑假|寒假|未来|半年"
+    r"|几年",
     re.IGNORECASE,
 )
+# A run without a stop longer than this is no sentence of a person; the limit also bounds what a pattern can cost.
+_MAX_SENTENCE = 1_500
 # "Coffee on weekdays.": a condition and a thing, without any verb.
 _VERBLESS = re.compile(r"[\w' -]{2,40}|[\u4e00-\u9fff]{1,10}")
 _VERBLESS_NO = re.compile(
-    r"\b(?:i|you|we|he|she|it|they|is|are|was|were|do|does|did|have|has|had|go|went|see|meet|will|can|should|open|closed|closes|free|busy|work|the|this|that|what|how|maybe|no|not|yes|ok|okay|thanks|only|usually|often|hi|hello)\b|[我你他她它们有在是去要吗呢吧了想会好见]|快乐|愉快",
+    r"\b(?:i|you|we|he|she|it|they|is|are|was|were|do|does|did|have|has|had|go|went|see|meet|will|can"
+    r"|should|open|closed|closes|free|busy|work|the|this|that|what|how|maybe|no|not|yes|ok|okay|thanks"
+    r"|only|usually|often|hi|hello)\b|[我你他她它们有在是去要吗呢吧了想会好见]|快乐|愉快",
     re.IGNORECASE,
 )
 
@@ -43,6 +52,8 @@ class Reading:
 
 def read(sentence: Sentence) -> Iterator[Reading]:
     """Yield what a sentence of the speaker's own words claims."""
+    if len(sentence.text) > _MAX_SENTENCE:
+        return
     words = cues.words_of(sentence.text)
     flags = cues.families(words)
     if not sentence.chinese and not flags:
@@ -69,11 +80,13 @@ def _ordered(sentence: Sentence, order: orders.Order) -> Iterator[Reading]:
             claim = replace(reading.claim, ends=True, replaces=True, polarity=Polarity.NEUTRAL, rule="order.forget")
             yield replace(reading, claim=claim, quote=sentence.text, offset=sentence.start, explicit=True)
         return
-    if not found and (claim := orders.note(order)) is not None and not _unfit(inner):
-        found = [Reading(claim, claim.value, sentence.start + claim.start)]
+    if not found and (noted := orders.note(order)) is not None and not _unfit(inner):
+        found = [Reading(noted, noted.value, sentence.start + noted.start)]
     third = orders.is_about_others(inner.text)
     for reading in found:
-        claim = replace(reading.claim, confidence=0.95, importance=max(reading.claim.importance, 0.7), third_party=third)
+        claim = replace(
+            reading.claim, confidence=0.95, importance=max(reading.claim.importance, 0.7), third_party=third
+        )
         yield replace(reading, claim=claim, explicit=True)
 
 
@@ -190,7 +203,7 @@ def _clauses(text: str) -> list[tuple[str, int, bool]]:
         if not _belongs(left, upto):
             cuts.append(comma.end())
     bounds = [*cuts, len(text) + 1]
-    return [(text[a : b - 1], a, b == bounds[-1]) for a, b in zip(bounds, bounds[1:], strict=False) if text[a : b - 1].strip()]
+    return [(text[a : b - 1], a, b == bounds[-1]) for a, b in pairwise(bounds) if text[a : b - 1].strip()]
 
 
 _LIST_VERB = re.compile(r"喜欢|爱|讨厌|爱好|兴趣|受不了|学习?|养")
@@ -247,7 +260,7 @@ _STATEMENT = re.compile(r"[,;，；]|\b(?:and|but|so) (?=I\b)")
 
 
 def _scope(text: str, claim: Claim) -> str:
-    """Return the statement around a claim: "Today I went out, and I love walking" loves walking for longer than today."""
+    """Return the statement around a claim: "Today I went out, and I love tea" loves tea for longer than today."""
     cuts = [0, *(match.end() for match in _STATEMENT.finditer(text)), len(text)]
     index = max(i for i, cut in enumerate(cuts[:-1]) if cut <= max(claim.start, 0) or i == 0)
     before = text[cuts[index - 1] : cuts[index]] if index else ""

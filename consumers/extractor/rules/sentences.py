@@ -8,35 +8,56 @@ from dataclasses import dataclass
 
 _END = re.compile(r"[。！？!?…\n]+[\"'”’」）)]*|[.;；]+[\"'”’)]*(?=\s|$)|[；;]|~{1,3}\s")
 # A stop after these ends no sentence.
-_ABBREVIATION = re.compile(r"(?:\b(?:mr|mrs|ms|dr|st|vs|etc|e\.g|i\.e|no|u\.s|jr|sr|prof|inc|ltd|approx)|\b[A-Za-z])\.$", re.IGNORECASE)
+_ABBREVIATION = re.compile(
+    r"(?:\b(?:mr|mrs|ms|dr|st|vs|etc|e\.g|i\.e|no|u\.s|jr|sr|prof|inc|ltd|approx)|\b[A-Za-z])\.$", re.IGNORECASE
+)
 _CJK = re.compile(r"[\u3400-\u9fff]")
 
 _ONE_OFF = re.compile(
-    r"\b(?:just (?:this )?once|this once|this (?:one )?time(?: only)?|for now|for the moment|at the moment|temporarily|in this (?:session|conversation|chat|message|reply|answer)"
-    r"|for this (?:session|conversation|chat|message|reply|answer|task|question|one)|right now|only today|just (?:for )?today|just now|for the time being|one-off)\b"
+    r"\b(?:just (?:this )?once|this once|this (?:one )?time(?: only)?|for now|for the moment"
+    r"|at the moment|temporarily|in this (?:session|conversation|chat|message|reply|answer)"
+    r"|for this (?:session|conversation|chat|message|reply|answer|task|question|one)|right now"
+    r"|only today|just (?:for )?today|just now|for the time being|one-off)\b"
     r"|这[一]?[次回]|本次|本轮|这轮|今天先|先这样|暂时|目前先|就一次|临时|先别|此刻|这会儿|现在先|下不为例",
     re.IGNORECASE,
 )
-_JOKE = re.compile(r"\b(?:just kidding|kidding|jk|j/k|only joking|just joking|joking|as a joke|april fools)\b|开玩笑|开个玩笑|逗你|说笑|骗你的|闹着玩", re.IGNORECASE)
+_JOKE = re.compile(
+    r"\b(?:just kidding|kidding|jk|j/k|only joking|just joking|joking|as a joke|april fools)\b|开玩笑"
+    r"|开个玩笑|逗你|说笑|骗你的|闹着玩",
+    re.IGNORECASE,
+)
 _HYPOTHESIS = re.compile(
-    r"^\W*(?:(?:and|but|so|then|well|ok|okay),? )?(?:if|suppose|supposing|imagine|assume|assuming|what if|let'?s (?:say|pretend|assume)|pretend|hypothetically|in theory"
-    r"|were i|should i)\b|\bif i (?:were|was|had|could)\b|\bi(?:'d| would| could| might) (?:be|have|rather)\b|\b(?:role-?play|in (?:a|my) (?:story|novel|dream|game))\b",
+    r"^\W*(?:(?:and|but|so|then|well|ok|okay),? )?(?:if|suppose|supposing|imagine|assume|assuming"
+    r"|what if|let'?s (?:say|pretend|assume)|pretend|hypothetically|in theory"
+    r"|were i|should i)\b|\bif i (?:were|was|had|could)\b|\bi(?:'d| would| could| might) (?:be|have"
+    r"|rather)\b|\b(?:role-?play|in (?:a|my) (?:story|novel|dream|game))\b",
     re.IGNORECASE,
 )
 _HYPOTHESIS_ZH = re.compile(r"如果|假如|假设|要是|倘若|假装|万一|比方说我|想象一下|扮演|若是|的话$")
 _REPORT = re.compile(
-    r"\b(?:he|she|they|people|everyone|everybody|someone|somebody|friends?|mother|father|mom|mum|dad|boss|wife|husband|partner|colleagues?|you|it|teacher|doctor|horoscope|test)"
-    r" (?:also |always |often |just )?(?:says?|said|thinks?|thought|tells?|told|claims?|claimed|believes?|assumes?|assumed|asks?|asked|suggests?|suggested)\b"
+    r"\b(?:he|she|they|people|everyone|everybody|someone|somebody|friends?|mother|father|mom|mum|dad"
+    r"|boss|wife|husband|partner|colleagues?|you|it|teacher|doctor|horoscope|test)"
+    r" (?:also |always |often |just )?(?:says?|said|thinks?|thought|tells?|told|claims?|claimed"
+    r"|believes?|assumes?|assumed|asks?|asked|suggests?|suggested)\b"
     r"|\b(?:says?|said|told me|thinks?) (?:that )?i\b",
     re.IGNORECASE,
 )
-_REPORT_ZH = re.compile(r"(?:他|她|它|他们|她们|别人|有人|大家|朋友|同事|老板|妈妈|爸爸|父母|你|医生|老师|人家|家人)们?(?:都|也|总|总是|常|经常|一直|刚刚?|跟我|对我)?(?:说|觉得|认为|以为|问|告诉|猜|建议|希望|叫|让)我?")
+_REPORT_ZH = re.compile(
+    r"(?:他|她|它|他们|她们|别人|有人|大家|朋友|同事|老板|妈妈|爸爸|父母|你|医生|老师|人家"
+    r"|家人)们?(?:都|也|总|总是|常|经常|一直|刚刚?|跟我|对我)?(?:说|觉得|认为|以为|问|告诉|猜|建议|希望"
+    r"|叫|让)我?"
+)
 _QUESTION_EN = re.compile(
-    r"^\W*(?:(?:and|but|so|then|well|hi|hello|hey|ok|okay|by the way|also|now|please|actually|hmm),? )*(?:do|does|did|is|are|am|was|were|can|could|will|would|should|shall|may|might|have|has|had"
+    r"^\W*(?:(?:and|but|so|then|well|hi|hello|hey|ok|okay|by the way|also|now|please|actually"
+    r"|hmm),? )*(?:do|does|did|is|are|am|was|were|can|could|will|would|should|shall|may|might|have|has"
+    r"|had"
     r"|what|which|who|whose|when|where|why|how|don'?t|doesn'?t|isn'?t|aren'?t|haven'?t|won'?t|shouldn'?t|guess)\b",
     re.IGNORECASE,
 )
-_QUESTION_ZH = re.compile(r"吗|呢$|么$|什么|怎么|怎样|如何|哪|谁|几[个点时岁]|多少|是不是|有没有|能不能|会不会|可不可以|要不要|喜不喜欢|好不好|为何|为什么|还是.{1,8}[？?]?$")
+_QUESTION_ZH = re.compile(
+    r"吗|呢$|么$|什么|怎么|怎样|如何|哪|谁|几[个点时岁]|多少|是不是|有没有|能不能|会不会|可不可以"
+    r"|要不要|喜不喜欢|好不好|为何|为什么|还是.{1,8}[？?]?$"
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from consumers.extractor.rules import lexicon
 from consumers.extractor.rules.claim import PREFERENCES, WORK, Claim
@@ -11,28 +12,49 @@ from consumers.extractor.rules.objects_en import object_key, parts
 from schemas.words import MemoryType, Polarity
 
 _ADVERB = (
-    r"(?:also|really|still|just|always|generally|usually|particularly|especially|absolutely|quite|actually|personally|mostly|mainly|do|both|truly|now|only|simply|honestly|rather"
-    r"|totally|very|much|so|definitely|certainly|either|all|a lot|kind of|never|thoroughly|deeply|enormously|sometimes|often|ever|even|myself|very much|pretty|been)"
+    r"(?:also|really|still|just|always|generally|usually|particularly|especially|absolutely|quite"
+    r"|actually|personally|mostly|mainly|do|both|truly|now|only|simply|honestly|rather"
+    r"|totally|very|much|so|definitely|certainly|either|all|a lot|kind of|never|thoroughly|deeply"
+    r"|enormously|sometimes|often|ever|even|myself|very much|pretty|been)"
 )
-_POSITIVE = r"(?:like|love|enjoy|prefer|adore|fancy|appreciate|am (?:{a} )*(?:into|fond of|keen on|passionate about|interested in|crazy about|obsessed with|addicted to|(?:a |an )?(?:big |huge |great |avid |real )?(?:fan of|lover of|enthusiast of))|have a (?:passion|weakness|soft spot) for)"
-_NEGATIVE = r"(?:hate|dislike|detest|loathe|despise|can'?t (?:stand|bear)|cannot (?:stand|bear)|can not (?:stand|bear)|am (?:{a} )*(?:tired|sick) of|am not (?:{a} )*(?:into|fond of|keen on|interested in|(?:a )?(?:big |huge )?fan of)|(?:don'?t|do not|never) (?:{a} )*(?:like|love|enjoy|fancy|care for))"
+_POSITIVE = (
+    r"(?:like|love|enjoy|prefer|adore|fancy|appreciate|am (?:{a} )*(?:into|fond of|keen on"
+    r"|passionate about|interested in|crazy about|obsessed with|addicted to|(?:a |an )?(?:big |huge "
+    r"|great |avid |real )?(?:fan of|lover of|enthusiast of))|have a (?:passion|weakness"
+    r"|soft spot) for)"
+)
+_NEGATIVE = (
+    r"(?:hate|dislike|detest|loathe|despise|can'?t (?:stand|bear)|cannot (?:stand|bear)"
+    r"|can not (?:stand|bear)|am (?:{a} )*(?:tired|sick) of|am not (?:{a} )*(?:into|fond of|keen on"
+    r"|interested in|(?:a )?(?:big |huge )?fan of)|(?:don'?t|do not|never) (?:{a} )*(?:like|love|enjoy"
+    r"|fancy|care for))"
+)
 _TASTE = re.compile(
-    rf"(?:(?<![\w'])I|^(?:and|but))(?P<been>(?:'ve| have))?(?P<adverbs>(?: {_ADVERB})*)(?: (?P<ended>no longer))?(?P<adverbs2>(?: {_ADVERB})*) "
-    rf"(?:(?P<negative>{_NEGATIVE.format(a=_ADVERB)})|(?P<positive>{_POSITIVE.format(a=_ADVERB)})|(?P<past>loved|liked|enjoyed|hated|been (?:{_ADVERB} )*(?:into|fond of|passionate about|interested in)))"
+    rf"(?:(?<![\w'])I|^(?:and|but))(?P<been>(?:'ve| have))?(?P<adverbs>(?: {_ADVERB})*)(?: (?P<ended>no"
+    rf" longer))?(?P<adverbs2>(?: {_ADVERB})*) "
+    rf"(?:(?P<negative>{_NEGATIVE.format(a=_ADVERB)})|(?P<positive>{_POSITIVE.format(a=_ADVERB)})"
+    rf"|(?P<past>loved|liked|enjoyed|hated|been (?:{_ADVERB} )*(?:into|fond of|passionate about"
+    rf"|interested in)))"
     r"(?!')\b(?P<rest>.*)",
     re.IGNORECASE | re.DOTALL,
 )
 _FAVOURITE = re.compile(
-    r"\bmy (?P<rank>(?:all-time |most |absolute |personal )*)(?:favou?rite|preferred) (?P<noun>(?:(?:kind|type|genre|style)s? of )?[\w\- ]{2,30}?)(?: (?:in the world|of all time|right now|now|to \w+))? (?:is|are|would be|would have to be|has always been|have always been|was always)"
+    r"\bmy (?P<rank>(?:all-time |most |absolute |personal )*)(?:favou?rite"
+    r"|preferred) (?P<noun>(?:(?:kind|type|genre|style)s? of )?[\w\- ]{2,30}?)(?: (?:in the world"
+    r"|of all time|right now|now|to \w+))? (?:is|are|would be|would have to be|has always been"
+    r"|have always been|was always)"
     r"(?P<adverbs>(?: (?:now|still|definitely|probably|always|actually|currently))*) (?P<rest>.*)",
     re.IGNORECASE | re.DOTALL,
 )
 _IS_FAVOURITE = re.compile(
-    r"(?:^|[,;] ?(?:and |but )?)(?P<what>[^,;.!?]{2,40}?) (?:is|are) (?:definitely |still |now |also |actually )?(?:my (?:all-time )?favou?rites?)\b(?: (?P<noun>[\w\-]+(?: [\w\-]+)?))?",
+    r"(?:^|[,;] ?(?:and |but )?)(?P<what>[^,;.!?]{2,40}?) (?:is|are) (?:definitely |still |now |also "
+    r"|actually )?(?:my (?:all-time )?favou?rites?)\b(?: (?P<noun>[\w\-]+(?: [\w\-]+)?))?",
     re.IGNORECASE,
 )
 _HOBBIES = re.compile(
-    r"\bmy (?:main |other |biggest |favou?rite )*(?:hobbies|hobby|interests?|passions?|pastimes?)(?: and interests)? (?:are|is|include|includes|lies? in)(?: (?:things like|mainly|mostly|also))? (?P<rest>.*)",
+    r"\bmy (?:main |other |biggest |favou?rite )*(?:hobbies|hobby|interests?|passions?"
+    r"|pastimes?)(?: and interests)? (?:are|is|include|includes|lies? in)(?: (?:things like|mainly"
+    r"|mostly|also))? (?P<rest>.*)",
     re.IGNORECASE | re.DOTALL,
 )
 _ENDS = re.compile(r"\b(?:anymore|any more|any longer)\b", re.IGNORECASE)
@@ -40,9 +62,11 @@ _CHANGED = re.compile(r"\b(?:now|these days|nowadays|lately|from now on|instead)
 _CUE = re.compile(r"\bfavou?rite|\bpreferred|\bhobb|\binterest|\bpassion|\bpastime", re.IGNORECASE)
 _POLITE = re.compile(r"\bI (?:would|'d) (?:like|love|prefer)\b", re.IGNORECASE)
 _COPULA = re.compile(r"\bI(?:'|\u2019)m\b", re.IGNORECASE)
+_OWN_SUBJECT = re.compile(r"(?!(?:and|but) (?!I\b|I'))", re.IGNORECASE)
 _NEXT = re.compile(
     r"(?<![\w'])(?:(?:and|but|though|while|yet),? I(?='|\u2019| )"
-    r"|(?:and|but) (?=(?:(?:also|really|absolutely|still) )?(?:hate|dislike|love|enjoy|prefer|detest|can'?t stand|don'?t like|do not like)\b))",
+    r"|(?:and|but) (?=(?:(?:also|really|absolutely|still) )?(?:hate|dislike|love|enjoy|prefer|detest"
+    r"|can'?t stand|don'?t like|do not like)\b))",
     re.IGNORECASE,
 )
 
@@ -50,8 +74,14 @@ _NEXT = re.compile(
 def find(text: str) -> Iterator[Claim]:
     """Yield every taste that the speaker states in a sentence."""
     plain = text.replace("\u2019", "'")
+    goes_on = False
     for begin, end in _statements(plain):
-        yield from _taste(plain[begin:end], begin)
+        statement = plain[begin:end]
+        # "I love tea but hate milk": the second verb has the subject of the first, if that was a taste.
+        if goes_on or _OWN_SUBJECT.match(statement):
+            found = list(_taste(statement, begin))
+            goes_on = bool(found)
+            yield from found
     if _CUE.search(plain):
         yield from _favourites(plain)
 
@@ -60,7 +90,7 @@ def _statements(text: str) -> Iterator[tuple[int, int]]:
     """Cut at ", and I ...": each statement has its own verb and polarity."""
     cuts = [match.start() for match in _NEXT.finditer(text)]
     bounds = [0, *cuts, len(text)]
-    return zip(bounds, bounds[1:], strict=False)
+    return pairwise(bounds)
 
 
 def _taste(statement: str, offset: int) -> Iterator[Claim]:
@@ -103,7 +133,7 @@ def _excluded(match: re.Match[str]) -> bool:
     """True for a past taste that is over, and for what only sounds like one ("I appreciate it")."""
     if match["past"] is not None:
         always = re.search(r"\b(?:always|long|still)\b", match["adverbs"] + match["adverbs2"], re.IGNORECASE)
-        return match["been"] is None or always is None and "been" not in match["past"].lower()
+        return match["been"] is None or (always is None and "been" not in match["past"].lower())
     if match["been"] is not None and (match["positive"] or "").lower() not in ("have a passion for",):
         return True
     words = match["adverbs"].lower().split()
@@ -118,7 +148,9 @@ def _favourites(text: str) -> Iterator[Claim]:
             yield _like(part.text, match.start(), part.end, "en.hobby")
     for match in _IS_FAVOURITE.finditer(text):
         what = match["what"].strip()
-        if re.match(r"(?:it|this|that|these|those|they|he|she|which|who|what|one|the|my|your|some|here)\b", what, re.IGNORECASE):
+        if re.match(
+            r"(?:it|this|that|these|those|they|he|she|which|who|what|one|the|my|your|some|here)\b", what, re.IGNORECASE
+        ):
             continue
         key = lexicon.favourite_key(match["noun"] or "")
         if key:

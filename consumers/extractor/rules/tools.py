@@ -1,4 +1,4 @@
-"""What a person or a project uses: "I now use Helix", "Go for this project's backend", 项目用 PostgreSQL, 改成 MySQL 了.
+"""What a person or a project uses: "I now use Helix", "Go for this project's backend", 项目用 PostgreSQL.
 
 Only known things (``lexicon``) fill a slot; a mere "I use this" is no choice.
 """
@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice
 
 from consumers.extractor.rules import lexicon
 from consumers.extractor.rules.claim import WORK, Claim
@@ -14,36 +16,57 @@ from policy.text import normalise_key
 from schemas.words import MemoryType, Polarity
 
 _THING = "|".join(sorted(map(re.escape, lexicon.SLOT_OF), key=len, reverse=True))
-_NAMED = re.compile(rf"(?<![A-Za-z0-9_.\-])(?P<thing>(?:{_THING}))(?P<version> ?v?\d+(?:\.\d+)*)?(?![A-Za-z0-9_\-+#])", re.IGNORECASE)
+_NAMED = re.compile(
+    rf"(?<![A-Za-z0-9_.\-])(?P<thing>(?:{_THING}))(?P<version> ?v?\d+(?:\.\d+)*)?(?![A-Za-z0-9_\-+#])", re.IGNORECASE
+)
 # Chinese prose without a Latin letter names few of them, and is not searched for the rest.
 _COULD_NAME = re.compile(r"[A-Za-z]|云|鸿蒙|统信|达梦|手机")
 _BEFORE_EN = re.compile(
-    r"(?:(?P<who>\bI(?:'m|'ve| am| have)?|\bwe(?:'re|'ve)?|\bour (?:team|company|stack|project|app)|\b(?:the|this|my) (?:project|app|service|backend|frontend|repo|team)(?:'s (?:backend|frontend))?|\b(?P<name>[A-Z][\w\-]*))"
-    r"(?P<adverbs>(?: (?:now|currently|mostly|mainly|always|usually|just|recently|finally|primarily|only|actually|generally|do|have|both|all|been|both))*) "
-    r"(?:(?P<no>no longer (?:uses?|using)|(?:don'?t|doesn'?t|do not|does not) use|stopped using)|(?P<moved>switched (?:from [\w .+#]{2,24} )?to|moved (?:from [\w .+#]{2,24} )?to|migrated (?:from [\w .+#]{2,24} )?to|changed to)|uses?|using|runs?(?: on)?|running(?: on)?|works? with|writes?(?: (?:code |everything )?in)?|codes? in|prefers?|is (?:built|written|based) (?:on|in|with)|program in|chose|went with|go with)"
-    r"|(?P<order>^(?:please |always |let'?s |from now on,? |actually,? |no,? )*(?:use|switch to|go with|change (?:it |that )?to|make (?:it|that)))"
+    r"(?:(?P<who>\bI(?:'m|'ve| am| have)?|\bwe(?:'re|'ve)?|\bour (?:team|company|stack|project|app)"
+    r"|\b(?:the|this|my) (?:project|app|service|backend|frontend|repo|team)(?:'s (?:backend|frontend))?"
+    r"|\b(?P<name>[A-Z][\w\-]*))"
+    r"(?P<adverbs>(?: (?:now|currently|mostly|mainly|always|usually|just|recently|finally|primarily"
+    r"|only|actually|generally|do|have|both|all|been|both))*) "
+    r"(?:(?P<no>no longer (?:uses?|using)|(?:don'?t|doesn'?t|do not|does not) use|stopped using)"
+    r"|(?P<moved>switched (?:from [\w .+#]{2,24} )?to|moved (?:from [\w .+#]{2,24} )?to"
+    r"|migrated (?:from [\w .+#]{2,24} )?to|changed to)|uses?|using|runs?(?: on)?|running(?: on)?"
+    r"|works? with|writes?(?: (?:code |everything )?in)?|codes? in|prefers?|is (?:built|written"
+    r"|based) (?:on|in|with)|program in|chose|went with|go with)"
+    r"|(?P<order>^(?:please |always |let'?s |from now on,? |actually,? |no,? )*(?:use|switch to|go with"
+    r"|change (?:it |that )?to|make (?:it|that)))"
     r"|(?P<not>\bnot [\w .+#]{2,24},? but)) (?:the |a )?(?:language |database |editor )?$",
     re.IGNORECASE,
 )
 _BEFORE_ZH = re.compile(
-    r"(?P<who>我们?(?:公司|团队|项目)?|项目|后端|前端|服务|系统|数据库|编辑器|(?P<name>[A-Za-z][\w\-]*))?(?:的?(?:数据库|编辑器|语言|后端|前端|缓存|框架))?(?P<adverbs>(?:现在|目前|平时|一直|主要|一般|都|就|默认|已经|也|还是|最近|还)*)"
-    r"(?:(?P<no>不再?用|不再?使用|弃用)|(?P<moved>改成|改为|改用|换成|换为|换到|切换到|切到|迁移到|迁到|换用|转用|改回)了?|使用|用的?是?|采用|选用?|基于|(?P<not>不是.{1,12}[，,]?(?:而)?是))\s?$"
+    r"(?P<who>我们?(?:公司|团队|项目)?|项目|后端|前端|服务|系统|数据库|编辑器"
+    r"|(?P<name>[A-Za-z][\w\-]*))?(?:的?(?:数据库|编辑器|语言|后端|前端|缓存|框架))?(?P<adverbs>(?:现在"
+    r"|目前|平时|一直|主要|一般|都|就|默认|已经|也|还是|最近|还)*)"
+    r"(?:(?P<no>不再?用|不再?使用|弃用)|(?P<moved>改成|改为|改用|换成|换为|换到|切换到|切到|迁移到|迁到"
+    r"|换用|转用|改回)了?|使用|用的?是?|采用|选用?|基于|(?P<not>不是.{1,12}[，,]?(?:而)?是))\s?$"
 )
+# How far before a thing the choice of it may stand, and how many things one sentence may name.
+_REACH = 100
+_MAX_NAMED = 16
 _BARE = re.compile(r"^(?:by default|in general|generally)$", re.IGNORECASE)
 _NOT_ANYMORE = re.compile(r"\b(?:anymore|any more|any longer)\b|了$", re.IGNORECASE)
-_PEOPLE = re.compile(r"^(?:he|she|they|you|it|everyone|who|which|that|people|someone|nobody|somebody|can|could|to|or|and|if|but)$", re.IGNORECASE)
+_PEOPLE = re.compile(
+    r"^(?:he|she|they|you|it|everyone|who|which|that|people|someone|nobody|somebody|can|could|to|or|and|if|but)$",
+    re.IGNORECASE,
+)
 
 
 def find(text: str, conditions: bool) -> Iterator[Claim]:
     """Yield choices of known things; ``conditions`` says that conditions were taken out of the sentence."""
     if _COULD_NAME.search(text) is None:
         return
-    for match in _NAMED.finditer(text):
+    for match in islice(_NAMED.finditer(text), _MAX_NAMED):
         slot = lexicon.SLOT_OF[match["thing"].lower()]
-        before = text[: match.start()]
+        base = max(0, match.start() - _REACH)
+        # The mark keeps a cut from looking like the start of the sentence; offsets count it back.
+        before = "\0" * (base > 0) + text[base : match.start()]
         claim = _english(match, slot, before) or _chinese(match, slot, before) or _bare(match, slot, text, conditions)
         if claim is not None:
-            yield claim
+            yield replace(claim, start=max(0, claim.start + base - (base > 0))) if base else claim
 
 
 def _english(match: re.Match[str], slot: str, before: str) -> Claim | None:
@@ -57,7 +80,12 @@ def _english(match: re.Match[str], slot: str, before: str) -> Claim | None:
             return None
         key = f"{normalise_key(how['name'])}.{slot}"
     ended = how["no"] is not None
-    replaces = how["moved"] is not None or how["not"] is not None or how["order"] is not None or "now" in (how["adverbs"] or "").lower()
+    replaces = (
+        how["moved"] is not None
+        or how["not"] is not None
+        or how["order"] is not None
+        or "now" in (how["adverbs"] or "").lower()
+    )
     return _claim(match, key, how.start(), replaces=replaces or ended, ends=ended)
 
 
@@ -76,7 +104,7 @@ def _chinese(match: re.Match[str], slot: str, before: str) -> Claim | None:
 def _bare(match: re.Match[str], slot: str, text: str, conditions: bool) -> Claim | None:
     """Read "Python by default" and, where a condition was named, "Go"."""
     rest = text[match.end() :].strip(" .。!！")
-    alone = not text[: match.start()].strip(" ")
+    alone = match.start() < 4 and not text[: match.start()].strip(" ")
     if alone and (_BARE.match(rest) or (conditions and not rest)):
         return _claim(match, slot, match.start())
     return None

@@ -10,31 +10,52 @@ from policy.text import fold
 
 # Everything below needs one of these; most turns have none.
 _HINT_WORDS = frozenset(
-    "from subject to sent cc fw fwd forwarded original wrote email mail page webpage website article post message doc document documentation tool letter screenshot issue ticket readme log output comment"
-    " note text memo sign emails mails messages pages articles posts docs documents logs comments notes texts letters".split()
+    "from subject to sent cc fw fwd forwarded original wrote email mail page webpage website article"
+    " post message doc document documentation tool letter screenshot issue ticket readme log output"
+    " comment"
+    " note text memo sign emails mails messages pages articles posts docs documents logs comments notes"
+    " texts letters".split()
 )
 # "from" and "to" hint at mail headers only where a colon stands too.
 _HEADER_WORDS = frozenset("from subject to sent cc fw fwd".split())
-_HINT_MARKS = re.compile(r"```|^[ \t]*>|<[a-z!]|-{4,}|[\"\u201c「『]|转发|原文|以下[是为内]|内容如下|邮件|网[页站]|文章|页面|截图|通知|公告|说明|短信|消息|文档|工具|日志|帖子|评论|发件人|主题", re.MULTILINE)
+_HINT_MARKS = re.compile(
+    r"```|^[ \t]*>|<[a-z!]|-{4,}|[\"\u201c「『]|转发|原文|以下[是为内]|内容如下|邮件|网[页站]|文章|页面"
+    r"|截图|通知|公告|说明|短信|消息|文档|工具|日志|帖子|评论|发件人|主题",
+    re.MULTILINE,
+)
 _FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _QUOTE_LINES = re.compile(r"^[ \t]*>.*(?:\n|\Z)", re.MULTILINE)
-_HEADER = re.compile(r"^\s*(?:from|subject|to|sent|date|cc|发件人|主题|收件人|抄送|日期|发送时间)\s*[:：].*\S", re.IGNORECASE | re.MULTILINE)
+_HEADER = re.compile(
+    r"^\s*(?:from|subject|to|sent|date|cc|发件人|主题|收件人|抄送|日期|发送时间)\s*[:：].*\S",
+    re.IGNORECASE | re.MULTILINE,
+)
 # From here to the end: nothing tells where the foreign text stops, so the rest is not trusted.
 _TO_END = re.compile(
-    r"^[ \t]*-{2,}[ \t]*(?:begin )?(?:forwarded|original) (?:message|e-?mail).*|begin forwarded message|^[ \t]*on .{4,80} wrote:|<(?:html|body|div|script|p|!--)[ >]"
-    r"|^[ \t]*(?:fwd?|fw)\s*:|^[ \t]*【?转发】?(?:消息|邮件|内容)?\s*[:：\]】]|转发(?:一下|给你)?[^，。\n]{0,8}[:：]|原文如下|内容如下|以下(?:是|为|内容)[^。\n]{0,24}[:：]"
-    r"|(?:here(?:'s| is)|this is|below is|pasting|i (?:just )?(?:got|received|copied|pasted)) (?:the|an?|this|what)? ?[^.\n]{0,40}?(?:e-?mail|mail|page|article|post|message|text|letter|output|log|issue|"
+    r"^[ \t]*-{2,}[ \t]*(?:begin )?(?:forwarded|original) (?:message|e-?mail).*|begin forwarded message"
+    r"|^[ \t]*on .{4,80} wrote:|<(?:html|body|div|script|p|!--)[ >]"
+    r"|^[ \t]*(?:fwd?|fw)\s*:|^[ \t]*【?转发】?(?:消息|邮件|内容)?\s*[:：\]】]|转发(?:一下"
+    r"|给你)?[^，。\n]{0,8}[:：]|原文如下|内容如下|以下(?:是|为|内容)[^。\n]{0,24}[:：]"
+    r"|(?:here(?:'s| is)|this is|below is|pasting|i (?:just )?(?:got|received|copied|pasted)) (?:the"
+    r"|an?|this|what)? ?[^.\n]{0,40}?(?:e-?mail|mail|page|article|post|message|text|letter|output|log"
+    r"|issue|"
     r"ticket|screenshot|comment|memo|note)[^.\n]{0,40}?:",
     re.IGNORECASE | re.MULTILINE,
 )
 _SAYS = re.compile(
-    r"\b(?:the|this|that|an?|my|his|her|their) (?:[\w\-]+ ){0,2}(?:e-?mail|mail|web ?page|website|page|article|post|message|doc|document|documentation|tool|letter|screenshot|issue|ticket|readme|log|output"
-    r"|comment|memo|sign|text)s? (?:from [\w ]{1,30} )?(?:says?|said|reads?|states?|contains?|writes?|wrote|asks?|told|tells|showed|shows|claims?|returned)\b.*"
-    r"|(?:邮件|网页|网站|文章|页面|截图|通知|公告|说明|短信|消息|文档|工具|日志|帖子|评论)(?:里|中|上|里面|内容)?(?:都|还|也)?(?:说|写着?|写道|显示|提到|要求|返回|提示|让).*",
+    r"\b(?:the|this|that|an?|my|his|her|their) (?:[\w\-]+ ){0,2}(?:e-?mail|mail|web ?page|website|page"
+    r"|article|post|message|doc|document|documentation|tool|letter|screenshot|issue|ticket|readme|log"
+    r"|output"
+    r"|comment|memo|sign|text)s? (?:from [\w ]{1,30} )?(?:says?|said|reads?|states?|contains?|writes?"
+    r"|wrote|asks?|told|tells|showed|shows|claims?|returned)\b.*"
+    r"|(?:邮件|网页|网站|文章|页面|截图|通知|公告|说明|短信|消息|文档|工具|日志|帖子|评论)(?:里|中|上"
+    r"|里面|内容)?(?:都|还|也)?(?:说|写着?|写道|显示|提到|要求|返回|提示|让).*",
     re.IGNORECASE,
 )
 _QUOTED = re.compile(r"[\"\u201c「『]([^\"\u201c\u201d「」『』\n]{6,2000})[\"\u201d」』]")
-_SOMEBODY_SPEAKS = re.compile(r"\b(?:i|i'm|my|we|remember|always|never|must|please|ignore|you should|from now on)\b|[我你]|记住|请|必须|永远|以后|忽略")
+_SOMEBODY_SPEAKS = re.compile(
+    r"\b(?:i|i'm|my|we|remember|always|never|must|please|ignore|you should|from now on)\b|[我你]|记住"
+    r"|请|必须|永远|以后|忽略"
+)
 _MAX_SPANS = 200
 
 
