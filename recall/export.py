@@ -17,7 +17,7 @@ from stores.memory_records import load_memories, stamp
 from stores.vault import Vault
 
 SEALED = ("turns", "controls", "candidates", "sources", "traces")
-PLAIN = ("authored", "decisions", "versions", "refusals", "security_events")
+PLAIN = ("authored", "decisions", "versions", "endings", "refusals", "security_events")
 CLASSES = ("memories", *SEALED, *PLAIN)
 """What an export has a list of; the manifest counts each."""
 

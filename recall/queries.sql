@@ -84,3 +84,6 @@ SELECT id, body, policy_version, index_version, degraded, at FROM traces WHERE h
 
 -- name: export_security_events
 SELECT kind, at FROM security_events WHERE handle = %(handle)s ORDER BY id
+
+-- name: export_endings
+SELECT candidate, at FROM endings WHERE handle = %(handle)s ORDER BY at, candidate

@@ -6,7 +6,8 @@ by place are the window, in whatever order and however often they arrive.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any, Final, cast
 
@@ -63,20 +64,28 @@ class WindowTurn:
 
 
 Window = tuple[WindowTurn, ...]
+Place = tuple[bytes, int, bytes]
+"""Handle, epoch and keyed hash of a conversation: what names a window."""
 
 
 def merged(*parts: Iterable[WindowTurn], most: int = TURNS) -> Window:
-    """The last turns of all parts together, oldest first; of one message the highest revision, in its first place."""
-    newest: dict[str, WindowTurn] = {}
-    places: dict[str, tuple[int, int, int]] = {}
+    """The last turns of all parts together, oldest first.
+
+    Of one message the highest revision counts; of equal ones the first in the log, as in the event log.
+    """
+    kept: dict[str, WindowTurn] = {}
     for part in parts:
         for turn in part:
-            known = newest.get(turn.id)
-            if known is None or (turn.revision, turn.place) > (known.revision, known.place):
-                newest[turn.id] = turn
-            places[turn.id] = min(places.get(turn.id, turn.place), turn.place)
-    ordered = sorted(newest.values(), key=lambda turn: places[turn.id])
-    return tuple(ordered[-most:])
+            known = kept.get(turn.id)
+            if known is None or _beats(turn, known):
+                kept[turn.id] = turn
+    return tuple(sorted(kept.values(), key=lambda turn: turn.place)[-most:])
+
+
+def _beats(turn: WindowTurn, known: WindowTurn) -> bool:
+    if turn.revision != known.revision:
+        return turn.revision > known.revision
+    return turn.place < known.place
 
 
 class WindowStore:
@@ -112,31 +121,46 @@ class WindowStore:
                 return window
         raise PartUnavailable("Redis: a session window is contended")
 
-    def drop(self, keys: Iterable[str]) -> None:
-        """Delete windows by their Redis keys.
+    def missing(self, places: Collection[Place]) -> set[Place]:
+        """Those of the windows that are not there.
 
         Raises:
             PartUnavailable: Redis does not answer.
         """
-        names = list(keys)
-        if not names:
-            return
-        try:
-            self._client.delete(*names)
-        except RedisError as error:
-            raise PartUnavailable(f"Redis: {type(error).__name__}") from None
+        wanted = list(places)
+        if not wanted:
+            return set()
+        with _translated():
+            pipe = self._client.pipeline(transaction=False)
+            for place in wanted:
+                pipe.exists(window_key(*place))
+            return {place for place, there in zip(wanted, pipe.execute(), strict=True) if not there}
+
+    def drop(self, places: Collection[Place]) -> None:
+        """Delete windows.
+
+        Raises:
+            PartUnavailable: Redis does not answer.
+        """
+        if places:
+            with _translated():
+                self._client.delete(*(window_key(*place) for place in places))
 
     def _get(self, key: str) -> bytes:
-        try:
+        with _translated():
             return cast("bytes | None", self._client.get(key)) or b""
-        except RedisError as error:
-            raise PartUnavailable(f"Redis: {type(error).__name__}") from None
 
     def _set(self, key: str, held: bytes, sealed: bytes) -> bool:
-        try:
+        with _translated():
             return bool(self._swap(keys=[key], args=[held, sealed, TTL_SECONDS]))
-        except RedisError as error:
-            raise PartUnavailable(f"Redis: {type(error).__name__}") from None
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except RedisError as error:
+        raise PartUnavailable(f"Redis: {type(error).__name__}") from None
 
 
 def _plain(window: Window) -> bytes:
