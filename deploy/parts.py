@@ -27,9 +27,9 @@ def place(home: Path) -> Place:
     return Place(home, Ports(home / "ports.json"))
 
 
-def wanted(settings: Settings) -> dict[str, Part]:
+def wanted(settings: Settings, where: Place | None = None) -> dict[str, Part]:
     """Make the parts that no setting replaces, by the name of their setting."""
-    where = place(settings.home)
+    where = where or place(settings.home)
     return {name: part(where) for name, part in PARTS.items() if not getattr(settings, name)}
 
 

@@ -37,6 +37,16 @@ def clear(file: Path) -> None:
     file.unlink()
 
 
+def lives(pid: int) -> bool:
+    """Whether a process does anything still; one that only waits to be noticed does not."""
+    import psutil
+
+    try:
+        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
+
+
 def _birth(pid: int) -> float | None:
     import psutil
 

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from types import FrameType
+from typing import IO
 
 from deploy import homekeys, lock, parts, probe, runfile, stale
 from deploy.embedded.part import Part, start_all
@@ -45,6 +46,7 @@ class Supervisor:
         self._consumers: list[Kept] = []
         self._stop = threading.Event()
         self._starting = True
+        self._lock: IO[str] | None = None
         self._place = parts.place(settings.home)
 
     def run(self) -> int:
@@ -55,7 +57,9 @@ class Supervisor:
             PartUnavailable: a part cannot start.
         """
         home = self.settings.home
-        with contextlib.closing(lock.acquire(home)), self._signals():
+        # Never closed: the home is free when this process is gone, not a moment before.
+        self._lock = lock.acquire(home)
+        with self._signals():
             stale.clear(home / "children.json")
             try:
                 self._up()
@@ -73,7 +77,7 @@ class Supervisor:
     def _up(self) -> None:
         homekeys.ensure(self.settings)
         self._write()
-        self._parts = parts.wanted(self.settings)
+        self._parts = parts.wanted(self.settings, self._place)
         start_all(list(self._parts.values()), self._said)
         for part in self._parts.values():
             kept = Kept(part.name, part.command(), part.log, part.answers, part.child, RUNNING)

@@ -115,7 +115,7 @@ class Settings(BaseSettings):
         absent = [name for name in names if not getattr(self, name)]
         if absent:
             wanted = ", ".join(f"OBELUS_{name.upper()}" for name in absent)
-            raise ConfigurationError(f"no stack runs in {self.home}: start one with `obelus up`, or set {wanted}")
+            raise NoStack(f"no stack runs in {self.home}: start one with `obelus up`, or set {wanted}")
 
     @property
     def run_file(self) -> Path:

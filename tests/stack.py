@@ -100,7 +100,7 @@ def short_home() -> Iterator[Path]:
 def running(home: Path) -> Iterator[Stack]:
     """Start the parts that no setting of the environment replaces; stop them afterwards."""
     base = Settings(home=home)
-    needed = parts.wanted(base)
+    needed = parts.wanted(base, parts.place(home))
     database = needed.get("database")
     if isinstance(database, Postgres):
         database.settings = _NO_SYNC

@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-from deploy import lock, runfile
+from deploy import lock, runfile, stale
 from deploy.cli.failures import UNREACHABLE
 from deploy.cli.output import note
 from deploy.embedded.process import trim
@@ -79,5 +79,7 @@ def stop(home: Path) -> bool:
         if time.monotonic() > deadline and run is not None:
             # Its children are on a leash and end with it.
             os.kill(run.pid, signal.SIGKILL)
+        time.sleep(_POLL)
+    while run is not None and stale.lives(run.pid):
         time.sleep(_POLL)
     return True

@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import secrets
 import socket
+import threading
 from pathlib import Path
+
+from deploy.embedded.secret import write_private
 
 HOST = "127.0.0.1"
 # Below the range from which systems draw the ports of outgoing connections, so that none of those
@@ -23,16 +26,18 @@ class Ports:
             self._known: dict[str, int] = json.loads(file.read_text("utf-8"))
         except (FileNotFoundError, ValueError):
             self._known = {}
-        self._taken: set[int] = set()
+        self._taken: dict[int, str] = {}
+        self._one_at_a_time = threading.Lock()
 
     def take(self, name: str) -> int:
         """Give the port that `name` had, or another if somebody has it now."""
-        port = self._known.get(name, 0)
-        while not port or port in self._taken or not is_free(port):
-            port = _FIRST + secrets.randbelow(_LAST - _FIRST)
-        self._taken.add(port)
-        self._known[name] = port
-        self._file.write_text(json.dumps(self._known), "utf-8")
+        with self._one_at_a_time:  # parts are prepared side by side
+            port = self._known.get(name, 0)
+            while not port or self._taken.get(port, name) != name or not is_free(port):
+                port = _FIRST + secrets.randbelow(_LAST - _FIRST)
+            self._taken[port] = name
+            self._known[name] = port
+            write_private(self._file, json.dumps(self._known))
         return port
 
 

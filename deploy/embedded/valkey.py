@@ -40,6 +40,8 @@ class Valkey(Part):
             ("maxmemory", "256mb"),
             ("maxmemory-policy", "allkeys-lru"),
             ("loglevel", "notice"),
+            # Its command line stays what it is, so that an operator sees whose it is.
+            ("set-proc-title", "no"),
         )
         text = "".join(f"{name} {value}\n" for name, value in settings)
         write_private(folder / "valkey.conf", text)

@@ -16,7 +16,7 @@ from starlette.routing import Route
 
 from deploy.vectorserver import points, replies
 from deploy.vectorserver.collection import Collection
-from deploy.vectorserver.errors import QdrantError, bad_request, unsupported
+from deploy.vectorserver.errors import QdrantError, bad_request, from_engine, unsupported
 from deploy.vectorserver.filters import Json, Schema, parse
 from deploy.vectorserver.server import Collections, running
 
@@ -50,7 +50,7 @@ def _routes() -> list[Route]:
         ("PUT", f"{one}/index", _create_index),
         ("DELETE", f"{one}/index/{{field}}", _delete_index),
         ("POST", at, _retrieve),
-        ("PUT", at, _updates(points.upsert)),
+        ("PUT", at, _upsert),
         ("POST", f"{at}/delete", _updates(points.delete, deletes=True)),
         ("POST", f"{at}/payload", _updates(points.set_payload)),
         ("PUT", f"{at}/payload", _updates(points.overwrite_payload)),
@@ -78,6 +78,9 @@ def _enveloped(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             # Ours and the engine's way to say that the request has not the expected shape.
             return _failed(400, f"Bad request: {error!r}", started)
+        except Exception as error:
+            failed = from_engine(error)
+            return _failed(failed.status, str(failed), started)
         body = {"result": result, "status": "ok", "time": time.perf_counter() - started}
         # A vector comes as an array where the engine keeps one.
         return _json(200, orjson.dumps(body, option=orjson.OPT_SERIALIZE_NUMPY))
@@ -158,6 +161,13 @@ def _updates(make: Callable[[Json, Schema], edge.UpdateOperation], *, deletes: b
         return _OPERATION
 
     return handler
+
+
+def _upsert(request: Request, body: Json) -> Json:
+    collection = _one(request)
+    operation = points.upsert(body, collection.schema, collection.sizes)
+    collection.update(operation)
+    return _OPERATION
 
 
 def _query(request: Request, body: Json) -> Json:

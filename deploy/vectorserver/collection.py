@@ -49,6 +49,7 @@ class Collection:
         self.request: Json = orjson.loads((folder / "collection.json").read_bytes())
         _finish_cut(self._engine_folder)
         self.shard = edge.EdgeShard.load(str(self._engine_folder))
+        self.sizes = _sizes(self.request["vectors"])
         self.schema: dict[str, str] = {}
         self._read_schema()
         # A process that was killed may have owed a rebuild; it is cheap where none is due.
@@ -73,8 +74,6 @@ class Collection:
         """Apply an operation; it is in the write-ahead log when this returns."""
         try:
             self.shard.update(operation)
-        except ValueError as error:
-            raise bad_request(str(error)) from error
         finally:
             self.unflushed = True
             self.owes_rebuild |= deletes
@@ -167,6 +166,13 @@ def _vector(body: Json) -> edge.EdgeVectorParams:
     if body.get("distance") not in _DISTANCES:
         raise bad_request(f"unknown distance {body.get('distance')}")
     return edge.EdgeVectorParams(size=body["size"], distance=_DISTANCES[body["distance"]])
+
+
+def _sizes(vectors: Json) -> dict[str, int]:
+    """Give the size of each vector by its name; the only one of many collections has none."""
+    if "size" in vectors:
+        return {"": vectors["size"]}
+    return {name: one["size"] for name, one in vectors.items()}
 
 
 def _cut_log(folder: Path) -> None:

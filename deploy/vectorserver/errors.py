@@ -25,3 +25,13 @@ def unsupported(what: str) -> QdrantError:
 def no_collection(name: str) -> QdrantError:
     """Make the error for an unknown collection."""
     return QdrantError(404, f"Not found: Collection `{name}` doesn't exist!")
+
+
+def from_engine(error: Exception) -> QdrantError:
+    """Read the engine's plain exceptions, which carry their kind only in their words."""
+    words = str(error)
+    if words.startswith("No point with id"):
+        return QdrantError(404, f"Not found: {words}")
+    if words.startswith("Vector dimension error"):
+        return QdrantError(400, f"Wrong input: {words}")
+    return QdrantError(500, f"Service internal error: {words}")

@@ -14,8 +14,19 @@ Schema = Mapping[str, str]
 """Which payload fields have an index, and of which type."""
 
 _CLAUSES = ("must", "should", "must_not")
+
+
+def _match_value(value: Any) -> edge.MatchValue:
+    if isinstance(value, bool):
+        # The engine's binding takes Python's own True for the number 1, and numpy's for what it is.
+        from numpy import bool_
+
+        return edge.MatchValue(bool_(value))  # type: ignore[arg-type]
+    return edge.MatchValue(value)
+
+
 _MATCHERS: dict[str, tuple[Callable[[Any], Any], tuple[str, ...]]] = {
-    "value": (edge.MatchValue, ("keyword", "integer", "bool", "uuid")),
+    "value": (_match_value, ("keyword", "integer", "bool", "uuid")),
     "any": (edge.MatchAny, ("keyword", "integer", "uuid")),
     "except": (edge.MatchExcept, ("keyword", "integer", "uuid")),
     "text": (edge.MatchText, ("text",)),

@@ -17,21 +17,31 @@ _MODES = {
 }
 
 
-def to_points(body: Json) -> list[edge.Point]:
-    """Read the points of an upsert, given one by one or column by column."""
+def to_points(body: Json) -> list[tuple[Any, Any, Any]]:
+    """Read id, vector and payload of what is upserted, given one by one or column by column."""
     if "points" in body:
-        return [edge.Point(one["id"], one["vector"], one.get("payload")) for one in body["points"]]
+        return [(one["id"], one["vector"], one.get("payload")) for one in body["points"]]
     batch = body["batch"]
     payloads = batch.get("payloads") or [None] * len(batch["ids"])
-    rows = zip(batch["ids"], batch["vectors"], payloads, strict=True)
-    return [edge.Point(*row) for row in rows]
+    return list(zip(batch["ids"], batch["vectors"], payloads, strict=True))
 
 
-def upsert(body: Json, schema: Schema) -> edge.UpdateOperation:
-    """Make the operation that inserts or replaces points."""
+def upsert(body: Json, schema: Schema, sizes: dict[str, int]) -> edge.UpdateOperation:
+    """Make the operation that inserts or replaces points, all of them or none.
+
+    The engine finds a vector of the wrong size when it has applied the points before it.
+    """
+    given = to_points(body)
+    for _, vector, _ in given:
+        named = vector if isinstance(vector, dict) else {"": vector}
+        for name, numbers in named.items():
+            if len(numbers) != sizes.get(name):
+                raise bad_request(
+                    f"Wrong input: Vector dimension error: expected dim: {sizes.get(name)}, got {len(numbers)}"
+                )
     mode = _MODES[body.get("update_mode") or "upsert"]
     condition = parse(body.get("update_filter"), schema)
-    return edge.UpdateOperation.upsert_points(to_points(body), condition, mode)
+    return edge.UpdateOperation.upsert_points([edge.Point(*one) for one in given], condition, mode)
 
 
 def delete(body: Json, schema: Schema) -> edge.UpdateOperation:
