@@ -13,7 +13,7 @@ from collections.abc import Iterable
 MAX_KEY = 128
 
 _NOT_WORD = re.compile(r"[\W_]+")
-_NOT_KEY = re.compile(r"[^\w.]+|_+")
+_NOT_KEY = re.compile(r"(?:[^\w.]|_)+")
 _DOTS = re.compile(r"[._]*\.[._]*")
 _ARTICLES = re.compile(r"\b(?:an?|the)\b ?")
 # "the whole family" and "all the family" quantify alike; "whole milk" is left alone.

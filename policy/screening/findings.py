@@ -50,7 +50,7 @@ _PAYMENT = re.compile(
 _MONEY = re.compile(
     r"\bsalary\b|\b(?:my|monthly|annual|yearly) (?:income|wage|pay|debt|savings|rent|mortgage)\b"
     r"|\bi (?:earn|owe|make) [$\u20ac\u00a3\u00a5]?\d"
-    r"|\bnet worth\b|\baccount balance\b|[$\u20ac\u00a3\u00a5] ?\d[\d,.]*|工资|月薪|年薪|薪水|收入|存款"
+    r"|\bnet worth\b|\baccount balance\b|[$\u20ac\u00a3\u00a5] ?\d[\d,.]{0,20}|工资|月薪|年薪|薪水|收入|存款"
     r"|欠款|欠债|房贷|余额|负债",
     re.IGNORECASE,
 )

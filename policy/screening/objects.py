@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from policy.screening.found import PASSWORD
+from policy.screening.found import PASSWORD, PLACEHOLDER
 from policy.screening.spans import screen
 
 # Metadata is small and flat in practice; deeper than this it is an attack on the stack.
@@ -37,7 +37,7 @@ def screen_object(metadata: Mapping[str, Any]) -> ScreenedObject:
 def _under(name: str, item: Any, kinds: list[str], depth: int) -> Any:
     placeholder = f"[{PASSWORD}]"
     if isinstance(item, str | int | float) and not isinstance(item, bool) and item != placeholder:
-        if _SECRET_NAME.search(name) and str(item):
+        if _SECRET_NAME.search(PLACEHOLDER.sub("", name)) and str(item):
             kinds.append(PASSWORD)
             return placeholder
     return _value(item, kinds, depth)

@@ -33,7 +33,7 @@ _FOR = r"(?: (?:for|to|of|on) [\w .'\-]{1,40}?)?"
 _ENGLISH = re.compile(
     rf"(?<![A-Za-z0-9])(?P<name>{_NAME}){_FOR}(?P<link>\s{{0,3}}(?:=>|[:=])\s{{0,3}}|\s{{1,3}}(?:is|was"
     rf"|will be|to|are)(?: now)?:?\s{{1,3}})"
-    r"[\"'`\u201c\u2018]?(?P<it>[^\s\"'`\u201c\u201d\u2018\u2019\[\]]{3,128})",
+    r"[\"'`\u201c\u2018]?(?P<it>[^\s\0\"'`\u201c\u201d\u2018\u2019\[\]]{3,128})",
     re.IGNORECASE,
 )
 _CHINESE = re.compile(
@@ -50,7 +50,7 @@ _SAYS_NOTHING = frozenset(
     " old new unknown optional protected shared leaked stolen broken in on at for and or none null".split()
 )
 _ZH_SAYS_NOTHING = re.compile(
-    r"什么|多少|[错对不没忘谁哪怎安吗呢吧]|一样|保密|秘密|必须|需要|重要|正确|太|很|我|你|的|了"
+    r"什么|多少|[错对不没忘谁哪怎安吗呢吧]|一样|保密|秘密|必须|需要|重要|正确|太|很|我|你|的|了|密码|口令"
 )
 _EDGE = ".,;!?)"
 

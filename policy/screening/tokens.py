@@ -45,7 +45,7 @@ _KEYS = re.compile(
 )
 _JWT = re.compile(r"(?<![\w\-])eyJ[\w\-=]{8,8192}+\.[\w\-=]{8,8192}+(?:\.[\w\-=]{0,8192}+)?")
 _BEARER = re.compile(r"(?<!\w)bearer[ \t]{1,4}(?P<it>[\w\-.~+/]{12,4096}+=*+)", re.IGNORECASE)
-_USERINFO = re.compile(r"(?<=://)(?P<it>[^\s/:@\[\]]{1,64}:[^\s/:@\[\]]{1,128})@")
+_USERINFO = re.compile(r"(?<=://)(?P<it>[^\s\0/:@\[\]]{1,64}:[^\s\0/:@\[\]]{1,128})@")
 _PEM = re.compile(
     r"-----BEGIN [A-Z0-9 ]{0,32}PRIVATE KEY(?: BLOCK)?-----[\w+/=\s:,.\\]*+(?:-{5}END [A-Z0-9 ]{0,32}-{5})?"
 )
