@@ -9,6 +9,7 @@ one turn on an idle pipeline from produce to recallable. Also the resident memor
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import sys
 import time
@@ -110,13 +111,41 @@ def settled(settings: Settings, turns: int, limit_s: float = 600.0) -> float:
     raise SystemExit(f"the pipeline did not finish within {limit_s:.0f} s")
 
 
-def throughput(settings: Settings, load: Load) -> float:
-    """Turns per second from the first produce to the last committed memory."""
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One measured load: turns per second, and processor time of each process in microseconds a turn."""
+
+    turns_per_s: float
+    processor_us: dict[str, float]
+
+
+def throughput(settings: Settings, load: Load) -> Run:
+    """Measure from the first produce to the last committed memory."""
     with psycopg.connect(settings.database, autocommit=True) as connection:
         before = (connection.execute("SELECT count(*) FROM turns").fetchone() or (0,))[0]
-    started = time.perf_counter()
+    spent, started = processor_s(settings.home), time.perf_counter()
     publish(settings, load.records)
-    return len(load.records) / (settled(settings, before + len(load.records)) - started)
+    turns = len(load.records)
+    speed = turns / (settled(settings, before + turns) - started)
+    used = {name: 1e6 * (after - spent[name]) / turns for name, after in processor_s(settings.home).items()}
+    return Run(speed, used)
+
+
+def processor_s(folder: Path) -> dict[str, float]:
+    """Processor time that each part and consumer has used so far, its children included, in seconds."""
+    running = json.loads((folder / "run.json").read_text())
+    return {name: _used(entry["pid"]) for name, entry in (running["parts"] | running["consumers"]).items()}
+
+
+def _used(pid: int) -> float:
+    process = psutil.Process(pid)
+    own = process.cpu_times()
+    total = own.user + own.system + own.children_user + own.children_system
+    for child in process.children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            times = child.cpu_times()
+            total += times.user + times.system
+    return float(total)
 
 
 def idle_latency(settings: Settings, samples: int) -> list[float]:
@@ -164,22 +193,27 @@ def run(lines: Sequence[dict[str, str]], arguments: argparse.Namespace) -> dict[
         with running(folder, consumers=True) as settings:
             _tell("one turn at a time")
             latency = idle_latency(settings, arguments.samples)
-            speeds = {}
+            runs: dict[str, Run] = {}
             for load in (conversation, every_turn(arguments.memories, 400)):
                 _tell(f"{load.name}: {len(load.records)} turns")
-                speeds[load.name] = throughput(settings, load)
+                runs[load.name] = throughput(settings, load)
             megabytes = resident(folder)
     return {
-        "ratio": {name: round(speed / yardstick, 4) for name, speed in speeds.items()},
+        "ratio": {name: round(one.turns_per_s / yardstick, 4) for name, one in runs.items()},
         "absolute": {
             "bare_turns_per_s": round(yardstick),
-            **{f"{name}_turns_per_s": round(speed) for name, speed in speeds.items()},
+            **{f"{name}_turns_per_s": round(one.turns_per_s) for name, one in runs.items()},
+            **{f"{name}_processor_us": _rounded(one.processor_us) for name, one in runs.items()},
             "produce_to_recallable_p50_ms": round(latency[len(latency) // 2] * 1e3, 1),
             "produce_to_recallable_p95_ms": round(p95(latency) * 1e3, 1),
-            "resident_mb": {name: round(value) for name, value in megabytes.items()},
+            "resident_mb": _rounded(megabytes),
             "valid": yardstick >= bare.FLOOR,
         },
     }
+
+
+def _rounded(values: dict[str, float]) -> dict[str, int]:
+    return {name: round(value) for name, value in values.items()}
 
 
 def _tell(what: str) -> None:
