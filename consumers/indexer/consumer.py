@@ -40,23 +40,27 @@ class Indexer(BaseConsumer[Ready, State, Result]):
     batch_size = 500
 
     def __init__(self, settings: Settings) -> None:
-        """Connect to the stores and see that the index is fit to be filtered.
+        """Open the vault; the other stores are connected to when they are first needed.
 
         Raises:
-            ConfigurationError: the vault cannot be used, or the index belongs to another embedder.
-            PartUnavailable: the index cannot be reached.
+            ConfigurationError: the vault cannot be used.
         """
         self._vault = open_vault(settings)
         self._embedder = embedder(settings)
         self._link = Link(settings.database, "obelus indexer: index")
         self._index = VectorIndex(settings)
-        self._index.ensure(self._embedder.dim)
         self._writer = Writer(self._index, self._link)
         self._sweeper = Sweeper(self._index, self._link, self.mend)
         self._due: list[bytes] = []
+        self._fit = False
 
     def prepare(self, batch: Sequence[Record]) -> Ready:
-        """Decode the changes and embed what is not in the index yet."""
+        """Decode the changes and embed what is not in the index yet.
+
+        Raises:
+            ConfigurationError: the index belongs to another embedder, or is not fit to be filtered.
+        """
+        self._see_fit()
         hints: list[Hint] = []
         dead: list[DeadLetter] = []
         for record in batch:
@@ -91,6 +95,7 @@ class Indexer(BaseConsumer[Ready, State, Result]):
 
     def after_tick(self) -> None:
         """Mend what the tick found, then compare a little more of the two sides."""
+        self._see_fit()
         due, self._due = self._due, []
         if due:
             self.mend(due)
@@ -119,6 +124,12 @@ class Indexer(BaseConsumer[Ready, State, Result]):
     def sweeper(self) -> Sweeper:
         """What compares both sides."""
         return self._sweeper
+
+    def _see_fit(self) -> None:
+        """Once, before anything is written: the collection is there, of our length, with every payload index."""
+        if not self._fit:
+            self._index.ensure(self._embedder.dim)
+            self._fit = True
 
     def _ready(self, hints: list[Hint], dead: list[DeadLetter]) -> Ready:
         with self._link.transaction() as tx:
