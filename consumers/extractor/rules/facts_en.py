@@ -15,7 +15,7 @@ _VAGUE_LEARNING = re.compile(
     r"^(?:a |an |some |any |many |more |new |about |how to (?:be|do|deal|cope|manage my)\b|to (?:be|do"
     r"|deal|cope|accept|love|let|relax|control|manage|face|say|live)\b|from\b|lots?\b|it\b|that\b"
     r"|this\b|hard\b|online\b|at\b|in\b"
-    r"|for\b|with\b|things?\b|knowledge\b|skills?\b|by\b|the\b|myself\b|on\b)|\b(?:new (?:skills?"
+    r"|for\b|with\b|things?\b|knowledge\b|skills?\b|by\b|myself\b|on\b)|\b(?:new (?:skills?"
     r"|things?|knowledge|language|hobby|technique\w*|recipes?|dish(?:es)?|songs?|words?)|exams?|tests?"
     r"|lately|skill|knowledge)$",
     re.IGNORECASE,

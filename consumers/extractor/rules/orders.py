@@ -15,7 +15,7 @@ _REMEMBER = re.compile(
     r"|make sure (?:you|to)|you can)[, ]+)*"
     r"(?:remember|keep in mind|bear in mind|note down|make a note|take note|(?:please )?note"
     r"|don'?t forget|never forget|for (?:future|your) reference|save (?:this|that)|memori[sz]e)"
-    r"(?P<link>,? (?:that|this|the following|of|it|for (?:me|later|next time|the future))|:"
+    r"(?P<link>,? (?:that|(?:this|it)(?=\s*[:,])|the following|for (?:me|later|next time|the future))|:"
     r"|,)*[ :,\u2014-]*(?P<rest>.*)",
     re.IGNORECASE | re.DOTALL,
 )

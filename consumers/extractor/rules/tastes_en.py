@@ -18,7 +18,7 @@ _ADVERB = (
     r"|enormously|sometimes|often|ever|even|myself|very much|pretty|been)"
 )
 _POSITIVE = (
-    r"(?:like|love|enjoy|prefer|adore|fancy|appreciate|am (?:{a} )*(?:into|fond of|keen on"
+    r"(?:like|love|enjoy|prefer|adore|fancy|appreciate|am (?:{a} )*(?P<over>no longer )?(?:into|fond of|keen on"
     r"|passionate about|interested in|crazy about|obsessed with|addicted to|(?:a |an )?(?:big |huge "
     r"|great |avid |real )?(?:fan of|lover of|enthusiast of))|have a (?:passion|weakness"
     r"|soft spot) for)"
@@ -89,8 +89,13 @@ def find(text: str) -> Iterator[Claim]:
 def _statements(text: str) -> Iterator[tuple[int, int]]:
     """Cut at ", and I ...": each statement has its own verb and polarity."""
     cuts = [match.start() for match in _NEXT.finditer(text)]
-    bounds = [0, *cuts, len(text)]
-    return pairwise(bounds)
+    for begin, end in pairwise([0, *cuts, len(text)]):
+        # "My friend and I like tennis" has two subjects, and is not the speaker's alone.
+        if begin not in cuts or _SUBJECT_TOO.search(text[:begin]) is None:
+            yield begin, end
+
+
+_SUBJECT_TOO = re.compile(r"(?:^|[,.;:] ?)(?:(?:both|you|he|she|they) |(?i:my|our|the) (?:[\w']+ ){1,3}|[A-Z]\w+ )$")
 
 
 def _taste(statement: str, offset: int) -> Iterator[Claim]:
@@ -105,7 +110,11 @@ def _taste(statement: str, offset: int) -> Iterator[Claim]:
     match = _TASTE.search(spelled)
     if match is None or _excluded(match):
         return
-    ended = match["ended"] is not None or (match["negative"] is not None and _ENDS.search(match["rest"]) is not None)
+    ended = (
+        match["ended"] is not None
+        or match["over"] is not None
+        or (match["negative"] is not None and _ENDS.search(match["rest"]) is not None)
+    )
     negative = match["negative"] is not None and not ended
     verb = (match["positive"] or match["negative"] or "").lower()
     replaces = ended or _CHANGED.search(match["adverbs"] + match["adverbs2"] + match["rest"]) is not None
