@@ -3,6 +3,7 @@ SELECT DISTINCT author FROM candidates WHERE id = ANY(%b::bytea[]) AND author <>
 
 -- name: decided
 -- A decision with its candidate and where that came from. A control stands after the last turn before it in its log.
+-- Last: the message was edited since, and this was drawn from its older text, which is a source no more (W1).
 SELECT d.candidate, d.outcome, d.rule, d.at, c.handle, c.epoch, c.subject, c.author, c.author_epoch, c.body,
        coalesce(a.consent, 'on'),
        c.turn, t.row, t.at, t.conversation, t.body,
@@ -12,7 +13,8 @@ SELECT d.candidate, d.outcome, d.rule, d.at, c.handle, c.epoch, c.subject, c.aut
        k.outcome IS NOT NULL
            OR EXISTS (SELECT FROM lineage l WHERE l.parent = d.candidate AND l.child_kind = 'memory')
            OR EXISTS (SELECT FROM endings e WHERE e.candidate = d.candidate),
-       EXISTS (SELECT FROM refusals r WHERE r.id = d.candidate)
+       EXISTS (SELECT FROM refusals r WHERE r.id = d.candidate),
+       t.revision > 0 AND (c.log, c.part) = (t.log, t.part) AND c.pos < t.pos
 FROM decisions d
 JOIN candidates c ON c.id = d.candidate
 LEFT JOIN turns t ON t.id = c.turn

@@ -36,9 +36,18 @@ def value_digest(keys: SubjectKeys, value: str, polarity: Polarity) -> bytes:
     return keys.id("value", normalise_value(value), polarity)
 
 
-def value_digests(keys: SubjectKeys, value: str) -> frozenset[bytes]:
-    """Return the digests of a value whatever its polarity."""
-    return frozenset(value_digest(keys, value, polarity) for polarity in Polarity)
+def ended_digests(keys: SubjectKeys, content: Content, polarity: Polarity) -> frozenset[bytes] | None:
+    """Return the digests of the values that an ending of a slot means, None for whatever it holds.
+
+    Where the key itself names the thing ("likes.oysters"), the slot is what ends, however its value is put ("eating
+    oysters"). Elsewhere ("editor") only the value that is named ends (B7). A neutral ending means any polarity.
+    """
+    value, (*above, name) = content.value, normalise_key(content.key).split(".")
+    any_polarity = polarity is Polarity.NEUTRAL
+    if any_polarity and (not normalise_value(value) or (above and name in normalise_key(value))):
+        return None
+    meant = tuple(Polarity) if any_polarity else (polarity,)
+    return frozenset(value_digest(keys, value, one) for one in meant)
 
 
 def memory_id(keys: SubjectKeys, candidate: bytes) -> bytes:

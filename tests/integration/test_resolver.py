@@ -175,6 +175,16 @@ def test_the_erased_get_no_row(line: Line, erase: str) -> None:
     assert line.resolver.rows("SELECT count(*) FROM memories") == [(0,)]
 
 
+def test_what_was_drawn_from_an_older_text_is_no_source(line: Line) -> None:
+    """W1."""
+    line.decide(turn("I love jazz.", "m1"))
+    late = line.decisions
+    line.decide(turn("I love rock.", "m1", revision=1))
+    assert set(line.resolver.take(*late).counts) == {"erased_source"}
+    line.resolver.take(*line.decisions)
+    assert line.values() == {"rock"}
+
+
 def test_a_pause_stops_what_is_in_flight_for_good(line: Line) -> None:
     line.decide(turn("My favourite editor is Vim.", "m1"))
     late = line.decisions

@@ -219,8 +219,22 @@ def test_an_ending_ends_its_own_value_only(world: World) -> None:
     assert world.take(ends(3, "opera", key="likes.opera")).counts == {"no_match": 1}
     assert world.take(ends(4, "coffee", key="likes.tea")).counts == {"no_match": 1}
     assert world.active() == {"tea", "jazz"}
-    assert world.take(ends(5, "Tea", key="likes.tea", polarity=Polarity.NEUTRAL)).counts == {"ended": 1}
+    assert world.take(ends(5, "Tea", key="likes.tea")).counts == {"ended": 1}
     assert (world.status("tea"), world.active()) == ("revoked", {"jazz"})
+
+
+def test_a_slot_that_names_its_value_ends_however_that_was_put(world: World) -> None:
+    fish, tenure = {"key": "likes.鱼"}, {"key": "tenure.firm", "type": FACT}
+    world.take(claim(1, "吃鱼", **fish), claim(2, "5 years at the firm", **tenure), claim(3, "Vim"))
+    world.take(ends(4, "鱼", **fish), ends(5, "at the firm", **tenure), ends(6, "Emacs"))
+    assert world.active() == {"Vim"}
+
+
+def test_an_ending_that_says_what_it_ends_leaves_the_opposite(world: World) -> None:
+    opera = {"key": "likes.opera", "polarity": Polarity.NEGATIVE}
+    world.take(claim(1, "opera", **opera))
+    assert world.take(ends(2, "opera", key="likes.opera", polarity=Polarity.POSITIVE)).counts == {"no_match": 1}
+    assert world.take(ends(3, "opera", **opera)).counts == {"ended": 1}
 
 
 def test_an_ending_does_not_bring_back_what_was_superseded(world: World) -> None:

@@ -12,7 +12,7 @@ from consumers.resolver.consumer import rules_of
 from consumers.resolver.decide import LAST, decide
 from consumers.resolver.evidence import Ending
 from consumers.resolver.model import Announced, Decided, Memory, Origin, Ready, Result, Revert, Slot, State, Version
-from consumers.resolver.slots import identities, identity, value_digests
+from consumers.resolver.slots import ended_digests, identities, identity
 from policy.document import load_policy
 from schemas.records import Content, Draft
 from schemas.words import Action, Consent, MemoryStatus, MemoryType, Outcome, Polarity, SourceType
@@ -64,7 +64,8 @@ def claim(
 
 def ends(row: int, value: str, *, target: str | None = None, **fields: Any) -> Decided:
     """A decision about "no longer"."""
-    return _placed(claim(row, value, ends=True, target=target, turn="end", **fields))
+    given = {"polarity": Polarity.NEUTRAL, **fields}
+    return _placed(claim(row, value, ends=True, target=target, turn="end", **given))
 
 
 def order(row: int, action: Action, target: Memory | None = None, **fields: Any) -> Decided:
@@ -110,7 +111,7 @@ def _placed(item: Decided) -> Decided:
     draft = item.draft
     if draft.ends:
         found = () if draft.target == LAST else identities(KEYS, draft.content, draft.visibility)
-        digests = value_digests(KEYS, draft.content.value) if draft.content.value else None
+        digests = ended_digests(KEYS, draft.content, draft.polarity)
         return replace(item, identities=found, digests=digests)
     return replace(item, identities=(identity(KEYS, draft.content, draft.type, draft.visibility),))
 
