@@ -30,7 +30,6 @@ class Scope:
         blocked: True once no writer can write under the handle any more.
         fence: ``{"<log>/<partition>": offset}``, set by Block.
         blocked_at: when the fence was set.
-        items: for a selector narrower than a subject, the items by kind ("turn", "memory", ...).
     """
 
     erasure: bytes
@@ -43,7 +42,6 @@ class Scope:
     blocked: bool = False
     fence: Mapping[str, int] = field(default_factory=dict)
     blocked_at: datetime | None = None
-    items: Mapping[str, tuple[bytes, ...]] | None = None
 
 
 @dataclass(frozen=True, slots=True)

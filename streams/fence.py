@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import psycopg
 from confluent_kafka.admin import AdminClient
 
 from schemas.errors import PartUnavailable
 from schemas.topics import TOPICS
-from streams.offsets import LogEnd, log_ends
+from streams.offsets import LogEnd, group_id, group_positions, log_ends
 
 INBOUND = tuple(topic.name for topic in TOPICS if topic.inbound)
 
@@ -52,3 +52,34 @@ def number_logs(conn: psycopg.Connection, ends: Iterable[LogEnd]) -> dict[str, i
 def spelled(ends: Iterable[LogEnd], numbers: dict[str, int]) -> dict[str, int]:
     """Write the ends as a fence: ``{"log/part": offset}``."""
     return {f"{numbers[end.topic_id]}/{end.part}": end.high for end in ends}
+
+
+def ends_of(conn: psycopg.Connection, admin: AdminClient, topic: str) -> dict[str, int]:
+    """Read where one topic ends now, as a fence.
+
+    Raises:
+        PartUnavailable: the broker does not answer.
+    """
+    ends = log_ends(admin, (topic,))
+    return spelled(ends, number_logs(conn, ends))
+
+
+def passed(conn: psycopg.Connection, admin: AdminClient, consumer: str, ends: Mapping[str, int]) -> bool:
+    """Tell whether a consumer has stored and published all that lies before these ends.
+
+    Raises:
+        PartUnavailable: the broker does not answer.
+    """
+    topics: dict[int, str] = dict(conn.execute(_TOPICS).fetchall())
+    stored = {(log, part): at for log, part, at in conn.execute(_STORED, (consumer,)).fetchall()}
+    committed = group_positions(admin, group_id(consumer))
+    for place, end in ends.items():
+        log, part = (int(number) for number in place.split("/"))
+        reached = min(stored.get((log, part), 0), committed.get((topics.get(log, ""), part), 0))
+        if reached < end:
+            return False
+    return True
+
+
+_TOPICS = "SELECT no, topic FROM logs"
+_STORED = "SELECT log, part, next FROM positions WHERE consumer = %s"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from psycopg.types.json import Jsonb
 
@@ -10,11 +10,15 @@ from consumers.purger import book
 from consumers.purger.faults import passing
 from schemas.events import Change
 from schemas.topics import CHANGES
+from schemas.words import MemoryStatus
 from stores.database import Connection
 from stores.subjects import lock_refs
 from stores.vault import Vault
 from stores.vault_ledger import Fence
 from streams.codec import message
+
+Version = tuple[bytes, int, MemoryStatus, bytes, int]
+"""Memory, version, status, handle, epoch."""
 
 Ends = Callable[[], dict[str, int]]
 """Reads where every inbound partition ends, within the bound of two seconds, or raises."""
@@ -71,6 +75,14 @@ def _announce(conn: Connection, status: str, erasure: bytes, handle: bytes, epoc
     change = Change(status=status, handle=handle.hex(), epoch=epoch)
     item = message(CHANGES, handle.hex(), change, f"{erasure.hex()}-{status}")
     book.tell(conn, item.topic, item.key, item.type, item.event_id, item.body)
+
+
+def tell_changes(conn: Connection, changed: Iterable[Version]) -> None:
+    """Announce new versions of memories, a deletion among them, as the resolver would."""
+    for memory, version, status, handle, epoch in changed:
+        change = Change(id=memory.hex(), version=version, status=status, handle=handle.hex(), epoch=epoch)
+        item = message(CHANGES, handle.hex(), change, f"{memory.hex()}.{version}")
+        book.tell(conn, item.topic, item.key, item.type, item.event_id, item.body)
 
 
 def _later(old: dict[str, int], new: dict[str, int]) -> dict[str, int]:

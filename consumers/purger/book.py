@@ -107,6 +107,13 @@ def before(conn: Connection, erasure: bytes) -> dict[str, int]:
     return dict(conn.execute(SQL.lines_before, (erasure,)).fetchall())
 
 
+def words(conn: Connection, erasure: bytes) -> dict[str, int]:
+    """Rows, by table, that were cut from others' groups for a person who spoke there."""
+    row = conn.execute(SQL.items_of, (erasure,)).fetchone()
+    counts = ((row[0] if row else None) or {}).get("counts", {})
+    return {table: count for table, count in counts.items() if count}
+
+
 def save_lines(conn: Connection, erasure: bytes, lines: Iterable[Line]) -> None:
     """Write what is known now of each line."""
     rows = [_values(erasure, line) for line in lines]

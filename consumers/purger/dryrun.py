@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from consumers.purger import book
-from consumers.purger.planning import counted
+from consumers.purger.lines import is_whole
+from consumers.purger.narrow.steps import estimated
+from consumers.purger.planning import counted, digest_of
 from consumers.purger.registry import Parts
 from schemas.eraser import Scope
 from schemas.events import Selector
@@ -30,6 +32,9 @@ def as_requested(settings: Settings, tenant: str, selector: Selector) -> tuple[d
             handle=handle,
             epoch=epoch,
         )
-        return counted(parts.erasers(), scope)
+        if is_whole(selector.kind):
+            return counted(parts.erasers(), scope)
+        counts = estimated(parts.observing(), parts.vault, handle, selector)
+        return counts, digest_of(counts, scope)
     finally:
         parts.close()

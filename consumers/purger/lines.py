@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
 from schemas import datamap
 from schemas.datamap import Store
 from schemas.eraser import Eraser, Line, Observation
-from schemas.words import ErasureState, LineStatus, Property
+from schemas.words import ErasureState, LineStatus, Property, SelectorKind
 
 ONLINE = frozenset({Store.POSTGRES, Store.QDRANT, Store.REDIS, Store.VAULT})
 """Stores that answer readers; `verified` means that these are empty."""
@@ -17,6 +17,13 @@ ONLINE = frozenset({Store.POSTGRES, Store.QDRANT, Store.REDIS, Store.VAULT})
 KEY_ENTRY = "vault.keys"
 _BY_KEY = frozenset({Property.SHREDDED, Property.SPOILED})
 _EMPTY = frozenset({LineStatus.ERASED, LineStatus.NOTHING_FOUND})
+_SETTLED = _EMPTY | {LineStatus.RETAINED, LineStatus.WITHHELD}
+_WHOLE = frozenset({SelectorKind.SUBJECT, SelectorKind.TENANT})
+
+
+def is_whole(kind: SelectorKind) -> bool:
+    """True where the selector ends an epoch and its key."""
+    return kind in _WHOLE
 
 
 def made(
@@ -24,19 +31,24 @@ def made(
     observation: Observation,
     before: int,
     at: datetime,
+    kind: SelectorKind = SelectorKind.SUBJECT,
 ) -> Line:
     """Make the line of one entry from what its store answered after Block."""
     entry = datamap.BY_NAME[observation.entry]
     status = observation.status or _status(observation.remaining, before)
     proven = set(observation.proven)
-    if entry.store in ONLINE or entry.store is Store.INBOUND_LOGS:
+    if is_whole(kind) and (entry.store in ONLINE or entry.store is Store.INBOUND_LOGS):
         proven.add(Property.FENCED)
+    target = entry.target | observation.targets
+    if not is_whole(kind):
+        # The subject lives on with its key and its place in the logs.
+        target &= {Property.ABSENT}
     return Line(
         entry=entry.name,
         store=entry.store.value,
         status=status,
         proven=tuple(sorted(proven)),
-        target=tuple(sorted(entry.target | observation.targets)),
+        target=tuple(sorted(target)),
         method=observation.method,
         before=before,
         after=observation.remaining,
@@ -76,6 +88,16 @@ def with_key_gone(lines: Iterable[Line]) -> list[Line]:
     return [_keyed(line) if gone else line for line in lines]
 
 
+def with_words(lines: Iterable[Line], tables: Collection[str]) -> list[Line]:
+    """Claim no more than `absent` for tables in which a person's words lay under a group's key."""
+    return [
+        replace(line, target=tuple(sorted(set(line.target) - _BY_KEY)))
+        if datamap.BY_NAME[line.entry].place in tables
+        else line
+        for line in lines
+    ]
+
+
 def _keyed(line: Line) -> Line:
     if line.status not in _EMPTY:
         return line
@@ -90,7 +112,7 @@ def said(lines: Iterable[Line]) -> set[tuple[str, str, tuple[str, ...]]]:
 def state_of(lines: Sequence[Line]) -> ErasureState:
     """Partial while an online store is not empty, final once every line is final or dated."""
     online = [line for line in lines if Store(line.store) in ONLINE]
-    if any(line.status not in _EMPTY for line in online):
+    if any(line.status not in _SETTLED for line in online):
         return ErasureState.PARTIAL
     return ErasureState.FINAL if all(map(finished, lines)) else ErasureState.VERIFIED
 

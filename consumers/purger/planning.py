@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from policy.receipts import plan_digest
@@ -21,5 +21,10 @@ def counted(erasers: Sequence[Eraser], scope: Scope) -> tuple[dict[str, int], st
             counts |= eraser.plan(replace(scope, blocked=False)).counts
         except (TransientError, UnknownOutcome, ConfigurationError):
             continue
+    return counts, digest_of(counts, scope)
+
+
+def digest_of(counts: Mapping[str, int], scope: Scope) -> str:
+    """Digest of what was found; entries without anything do not count."""
     found = {entry: count for entry, count in counts.items() if count}
-    return counts, plan_digest(found, (scope.subject or scope.tenant).hex())
+    return plan_digest(found, (scope.subject or scope.tenant).hex())

@@ -126,6 +126,9 @@ SET state = %(state)s, verified_at = COALESCE(verified_at, %(at)s), attempts = 0
     next_at = %(next_at)s, lease_owner = NULL, lease_until = NULL
 WHERE id = %(id)s AND lease_owner = %(owner)s;
 
+-- name: items_of
+SELECT items FROM erasures WHERE id = %s;
+
 -- name: by_state
 SELECT state, count(*) FROM erasures GROUP BY state;
 

@@ -8,8 +8,12 @@ from dataclasses import dataclass, field
 from confluent_kafka.admin import AdminClient
 from redis import Redis
 
+from consumers.purger.narrow.erasers import RowsEraser, SomeCacheEraser, SomePointsEraser
+from consumers.purger.narrow.steps import Narrow
 from consumers.purger.proof import Notary
 from consumers.purger.saga import Saga
+from consumers.resolver.consumer import rules_of
+from policy.document import load_policy
 from schemas.eraser import Eraser
 from schemas.settings import Settings
 from schemas.words import LineStatus
@@ -89,6 +93,23 @@ class Parts:
             static.records(),
         )
 
+    def narrow_erasers(self) -> Sequence[Eraser]:
+        """The erasers of a selector that leaves the subject alive."""
+        lives = "the subject lives on"
+        return (
+            LogsEraser(self.admin),
+            static.topics(),
+            RowsEraser(self.observing),
+            static.Standing("subjects", LineStatus.RETAINED, lives, "subject_lives"),
+            SomePointsEraser(self.index, self.erasing),
+            SomeCacheEraser(self.redis, self.vault, self.erasing),
+            static.Standing("owners", LineStatus.NOTHING_FOUND, "no owner has registered anything"),
+            static.backups(),
+            static.files(),
+            static.Standing("vault", LineStatus.RETAINED, lives, "subject_lives"),
+            static.records(),
+        )
+
     def ends(self) -> dict[str, int]:
         """Where every inbound partition ends now, as a fence."""
         found = inbound_ends(self.admin)
@@ -97,7 +118,10 @@ class Parts:
     def saga(self) -> Saga:
         """The saga over these parts."""
         notary = Notary(signing_key(self.settings), self.vault)
-        return Saga(self.erasing(), self.vault, self.erasers(), notary, self.ends)
+        conn = self.erasing()
+        rules = rules_of(load_policy(self.settings.policy))
+        narrow = Narrow(conn, self.vault, self.admin, rules, self.ends)
+        return Saga(conn, self.vault, self.erasers(), self.narrow_erasers(), narrow, notary, self.ends)
 
     def close(self) -> None:
         """Close every connection."""

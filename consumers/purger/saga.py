@@ -10,8 +10,10 @@ from datetime import UTC, datetime
 from consumers.purger import book, lines
 from consumers.purger.block import Ends, block
 from consumers.purger.faults import passing
-from consumers.purger.planning import counted
+from consumers.purger.narrow.steps import Narrow
+from consumers.purger.planning import counted, digest_of
 from consumers.purger.proof import Notary, next_look
+from schemas import datamap
 from schemas.eraser import Eraser, Line, Scope
 from schemas.errors import ConfigurationError, TransientError, UnknownOutcome
 from schemas.words import ErasureState, LineStatus
@@ -22,15 +24,22 @@ logger = logging.getLogger(__name__)
 
 _WORKING = (ErasureState.BLOCKED, ErasureState.ERASING, ErasureState.PARTIAL)
 _SHORTEST, _LONGEST = 1.0, 60.0
+_UNDER_WAY = 0.1
+"""Seconds between two looks at how far the pipeline has come."""
 
 
 @dataclass(frozen=True, slots=True)
 class Saga:
-    """All that the steps need. ``erasers`` are in order: keys come after what they open."""
+    """All that the steps need.
+
+    ``erasers`` are in order, keys after what they open; ``some`` are those of a narrow selector.
+    """
 
     conn: Connection
     vault: Vault
     erasers: Sequence[Eraser]
+    some: Sequence[Eraser]
+    narrow: Narrow
     notary: Notary
     ends: Ends
 
@@ -72,15 +81,25 @@ class Saga:
         if held.state is not ErasureState.PLANNED:
             return held
         if held.plan is None:
-            counts, digest = counted(self.erasers, self._as_it_stands(held))
+            counts, digest = self._planned(held)
             book.set_plan(self.conn, held, counts, digest)
             passing("planned")
         if held.not_before is not None and held.not_before > datetime.now(UTC):
             wait = (held.not_before - datetime.now(UTC)).total_seconds()
             book.release(self.conn, held, wait, 0)
             return held
-        block(self.conn, self.vault, held, self.ends)
+        if lines.is_whole(held.kind):
+            block(self.conn, self.vault, held, self.ends)
+        else:
+            self.narrow.begin(held)
         return book.take(self.conn, held.id) or held
+
+    def _planned(self, held: book.Held) -> tuple[dict[str, int], str]:
+        scope = self._as_it_stands(held)
+        if lines.is_whole(held.kind):
+            return counted(self.erasers, scope)
+        counts = self.narrow.estimate(held, scope.handle)
+        return counts, digest_of(counts, scope)
 
     def _as_it_stands(self, held: book.Held) -> Scope:
         """The scope before Block: the handle is still the subject's own."""
@@ -92,23 +111,48 @@ class Saga:
         scope = held.scope()
         if held.state is not ErasureState.ERASING:
             book.set_state(self.conn, held, ErasureState.ERASING)
-        before = book.before(self.conn, held.id)
-        made: list[Line] = []
-        for eraser in self.erasers:
-            made += self._one(eraser, scope, before)
-            book.take(self.conn, held.id)
-            passing(f"erased_{eraser.name}")
-        made = lines.with_key_gone(made)
+        through = True
+        if not lines.is_whole(held.kind):
+            through = self.narrow.waited(held)
+            if through:
+                self.narrow.again(held)
+        elif held.subject is not None:
+            self.narrow.words_of(held)
+            passing("words")
+        made = self._all(held, scope, book.before(self.conn, held.id))
+        if not through:
+            book.release(self.conn, held, _UNDER_WAY, 0)
+            return
         book.save_lines(self.conn, held.id, made)
         passing("observed")
         self._conclude(held, made)
+
+    def _all(self, held: book.Held, scope: Scope, before: dict[str, int]) -> list[Line]:
+        """Erase and observe every store in order."""
+        made: list[Line] = []
+        for eraser in self._of(held):
+            made += self._one(eraser, scope, before)
+            book.take(self.conn, held.id)
+            passing(f"erased_{eraser.name}")
+        return self._proven(held, made)
+
+    def _of(self, held: book.Held) -> Sequence[Eraser]:
+        return self.erasers if lines.is_whole(held.kind) else self.some
+
+    def _proven(self, held: book.Held, made: list[Line]) -> list[Line]:
+        """What the end of the key adds, where it ended, for what lay under it."""
+        if not lines.is_whole(held.kind):
+            return made
+        return lines.with_key_gone(lines.with_words(made, book.words(self.conn, held.id)))
 
     def _one(self, eraser: Eraser, scope: Scope, before: dict[str, int]) -> list[Line]:
         """Erase and observe one store; a store that fails leaves its lines open and stops nothing."""
         try:
             plan = eraser.plan(scope)
             # Nothing can be added after Block, so the most that was ever counted is what there was.
-            before |= book.count_before(self.conn, scope.erasure, eraser, plan.counts)
+            said = book.words(self.conn, scope.erasure) if lines.is_whole(scope.kind) else {}
+            counts = {entry: count + said.get(datamap.BY_NAME[entry].place, 0) for entry, count in plan.counts.items()}
+            before |= book.count_before(self.conn, scope.erasure, eraser, counts)
             passing(f"counted_{eraser.name}")
             eraser.erase(plan)
             passing(f"observing_{eraser.name}")
@@ -127,7 +171,7 @@ class Saga:
 
     def _look(self, eraser: Eraser, scope: Scope, before: dict[str, int]) -> list[Line]:
         at = datetime.now(UTC)
-        return [lines.made(eraser, seen, before.get(seen.entry, 0), at) for seen in eraser.observe(scope)]
+        return [lines.made(eraser, seen, before.get(seen.entry, 0), at, scope.kind) for seen in eraser.observe(scope)]
 
     def _conclude(self, held: book.Held, made: Sequence[Line]) -> None:
         state = lines.state_of(made)
@@ -142,13 +186,13 @@ class Saga:
         scope = held.scope()
         before = book.before(self.conn, held.id)
         made: list[Line] = []
-        for eraser in self.erasers:
+        for eraser in self._of(held):
             seen = self._looked(eraser, scope, before)
             if any(line.status is LineStatus.OPEN and line.after for line in seen):
                 logger.error("erasure %s: %s came back", scope.erasure.hex(), eraser.name)
                 seen = self._one(eraser, scope, before)
             made += seen
-        made = lines.with_key_gone(made)
+        made = self._proven(held, made)
         if any(line.reason in ("unavailable", "failed", "misconfigured") for line in made):
             book.release(self.conn, held, _LONGEST, held.attempts + 1)
             return

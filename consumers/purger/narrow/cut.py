@@ -1,0 +1,84 @@
+"""Takes items out of the tables under the subject's lock, and settles what stays from what is left."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from consumers.purger.narrow.items import SQL, Items
+from consumers.purger.narrow.remain import Changed, resettle
+from consumers.resolver.settle import Rules
+from schemas.words import MemoryStatus
+from stores.database import Connection
+from stores.sealing import SubjectKeys
+
+# Children before parents; the name is the table's.
+_DELETES = (
+    "traces",
+    "lineage",
+    "security_events",
+    "endings",
+    "sources",
+    "memory_versions",
+    "memories",
+    "decisions",
+    "candidates",
+    "controls",
+    "turns",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """What a cut did: rows deleted by table, and what the log must hear."""
+
+    counts: Counter[str]
+    changed: list[Changed]
+
+
+def cut(conn: Connection, keys: SubjectKeys, items: Items, epoch: int, rules: Rules) -> Cut:
+    """Delete the items and all rows about them; the caller holds the subject's lock and the transaction."""
+    handle = keys.handle
+    values = as_values(keys, items)
+    slots = {
+        row[0]
+        for query, given in (
+            (SQL.slots, (handle, [*items.memories, *items.touched])),
+            (SQL.slots_of_endings, values),
+        )
+        for row in conn.execute(query, given).fetchall()
+    }
+    dead = conn.execute(SQL.deleted_versions, (handle, list(items.memories))).fetchall()
+    counts: Counter[str] = Counter()
+    for table in _DELETES:
+        counts[table] = conn.execute(getattr(SQL, f"delete_{table}"), values).rowcount
+    conn.execute(SQL.unlink, values)
+    changed = [Changed(memory, version + 1, MemoryStatus.DELETED, handle, epoch) for memory, version in dead]
+    changed += resettle(conn, keys, sorted(slots), epoch, rules)
+    if any(counts.values()):
+        conn.execute(SQL.raise_generation, (handle,))
+    return Cut(counts, changed)
+
+
+def left(conn: Connection, keys: SubjectKeys | bytes, items: Items) -> dict[str, int]:
+    """Count, by table, what is still there of the items."""
+    row = conn.execute(SQL.left, as_values(keys, items)).fetchone()
+    names = (
+        *("turns", "candidates", "decisions", "memories", "memory_versions", "sources"),
+        *("controls", "endings", "traces", "lineage"),
+    )
+    return dict(zip(names, row or (), strict=True)) | {"security_events": 0, "refusals": 0}
+
+
+def as_values(keys: SubjectKeys | bytes, items: Items) -> dict[str, object]:
+    """The items as the queries take them."""
+    handle = keys if isinstance(keys, bytes) else keys.handle
+    every = items.turns | items.candidates | items.memories | items.controls | items.points
+    return {
+        "handle": handle,
+        "turns": list(items.turns),
+        "candidates": list(items.candidates),
+        "memories": list(items.memories),
+        "controls": list(items.controls),
+        "all": list(every - items.touched),
+    }

@@ -1,0 +1,217 @@
+"""The erasers of a narrow selector: they know items, not a whole handle, and claim `absent` at most."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from redis import Redis
+from redis.exceptions import RedisError
+
+from consumers.purger.narrow.cut import left
+from consumers.purger.narrow.items import SQL, Items
+from schemas import datamap
+from schemas.eraser import Observation, Plan, Properties, Scope
+from schemas.errors import PartUnavailable, TransientError
+from schemas.words import LineStatus, Property, SelectorKind
+from stores.cache import handle_pattern
+from stores.database import translate
+from stores.erasers.tables import Link
+from stores.vault import Vault
+from stores.vectors import VectorIndex
+from stores.windows import WindowStore
+
+_ABSENT = frozenset({Property.ABSENT})
+_BY_CONTENT = (SelectorKind.MEMORY, SelectorKind.KEY, SelectorKind.NAMESPACE)
+_OPEN = "SELECT count(*) FROM vectors WHERE point = ANY(%s) AND state = 'intent' AND lease_until > now()"
+_LEDGER = "SELECT count(*) FROM vectors WHERE point = ANY(%s)"
+_DELETE = "DELETE FROM vectors WHERE point = ANY(%s)"
+_GENERATION = "SELECT generation FROM subjects WHERE handle = %s"
+
+
+def items_of(link: Link, scope: Scope) -> tuple[Items, dict[str, int]]:
+    """Read which items an erasure has taken so far, and how many rows of each table went with them."""
+    with translate():
+        row = link().execute(SQL.items, (scope.erasure,)).fetchone()
+    kept = (row[0] if row else None) or {}
+    return Items.from_json(kept.get("ids", {})), dict(kept.get("counts", {}))
+
+
+class RowsEraser:
+    """The rows went in the transaction that found them; here they are counted and looked for."""
+
+    name = "postgres"
+    version = "1"
+
+    def __init__(self, observing: Link) -> None:
+        """Take the connection to look by."""
+        self._link = observing
+
+    def properties(self) -> Properties:
+        """The subject's key lives on, so bytes in old pages stay readable until they are reused."""
+        return Properties(_ABSENT, _ABSENT)
+
+    def plan(self, scope: Scope) -> Plan:
+        """Give the rows that were deleted."""
+        _, counts = items_of(self._link, scope)
+        return Plan(scope, {e.name: counts.get(e.place, 0) for e in datamap.of(self.name)})
+
+    def erase(self, plan: Plan) -> None:
+        """Nothing is left to do."""
+
+    def observe(self, scope: Scope) -> Sequence[Observation]:
+        """Look for every item again, in another session."""
+        items, counts = items_of(self._link, scope)
+        with translate():
+            there = left(self._link(), scope.handle or b"", items)
+        return [
+            self._seen(scope, entry.name, entry.place, there.get(entry.place, 0), counts)
+            for entry in datamap.of(self.name)
+        ]
+
+    def _seen(self, scope: Scope, entry: str, table: str, remaining: int, counts: dict[str, int]) -> Observation:
+        if table == "turns" and scope.kind in _BY_CONTENT and counts.get("sources"):
+            return Observation(
+                entry,
+                0,
+                frozenset(),
+                "what was said stays; its message is tombstoned, so nothing comes from it again",
+                LineStatus.RETAINED,
+                reason="source_kept",
+            )
+        proven = frozenset() if remaining else _ABSENT
+        return Observation(entry, remaining, proven, "rows deleted by id; looked for again in another session")
+
+
+class SomePointsEraser:
+    """Deletes the points of the memories that go."""
+
+    name = "vectors"
+    version = "1"
+
+    def __init__(self, index: VectorIndex, link: Link) -> None:
+        """Take the index and a connection."""
+        self._index = index
+        self._link = link
+
+    def properties(self) -> Properties:
+        """Segments keep the vector until they are rebuilt, and the key lives on."""
+        return Properties(_ABSENT, _ABSENT)
+
+    def plan(self, scope: Scope) -> Plan:
+        """Count the points that were in the ledger."""
+        items, _ = items_of(self._link, scope)
+        count = len(items.points)
+        return Plan(scope, {"qdrant.memories": count, "postgres.vectors": count})
+
+    def erase(self, plan: Plan) -> None:
+        """Delete by id, see that they are gone, then drop the ledger's rows."""
+        points = self._points(plan.scope)
+        with translate():
+            row = self._link().execute(_OPEN, (points,)).fetchone()
+        if row and row[0]:
+            raise TransientError("an indexer's intent for an erased memory is still open")
+        for chunk in _chunks(points):
+            self._index.delete(chunk)
+            if self._index.existing(chunk):
+                raise TransientError("the index still has points of erased memories")
+        with translate():
+            self._link().execute(_DELETE, (points,))
+
+    def observe(self, scope: Scope) -> Sequence[Observation]:
+        """Ask for each point and each row of the ledger."""
+        points = self._points(scope)
+        there = sum(len(self._index.existing(chunk)) for chunk in _chunks(points))
+        with translate():
+            row = self._link().execute(_LEDGER, (points,)).fetchone()
+        rows = int(row[0]) if row else 0
+        return [
+            _plain("qdrant.memories", there, "points deleted by id and asked for by id"),
+            _plain("postgres.vectors", rows, "ledger rows deleted after their points"),
+        ]
+
+    def _points(self, scope: Scope) -> list[bytes]:
+        return sorted(items_of(self._link, scope)[0].points)
+
+
+class SomeCacheEraser:
+    """Deletes cached recalls of an older generation, and windows that hold an erased turn."""
+
+    name = "redis"
+    version = "1"
+
+    def __init__(self, client: Redis, vault: Vault, link: Link) -> None:
+        """Take the cache, the vault to open windows with, and a connection."""
+        self._client = client
+        self._windows = WindowStore(client)
+        self._vault = vault
+        self._link = link
+
+    def properties(self) -> Properties:
+        """Deleted keys are gone for every reader."""
+        return Properties(_ABSENT, _ABSENT)
+
+    def plan(self, scope: Scope) -> Plan:
+        """Count what would go."""
+        return Plan(
+            scope,
+            {
+                "redis.windows": len(list(self._holding(scope))),
+                "redis.cache": len(list(self._outdated(scope))),
+            },
+        )
+
+    def erase(self, plan: Plan) -> None:
+        """Delete them; windows are merged anew from the event log."""
+        for chunk in _chunks([*self._holding(plan.scope), *self._outdated(plan.scope)]):
+            with _translated():
+                self._client.delete(*chunk)
+
+    def observe(self, scope: Scope) -> Sequence[Observation]:
+        """Open every window again, and look at every cached recall's generation."""
+        windows, cached = len(list(self._holding(scope))), len(list(self._outdated(scope)))
+        return [
+            _plain("redis.windows", windows, "windows opened again; none holds an erased turn"),
+            _plain("redis.cache", cached, "recalls of an older generation deleted"),
+        ]
+
+    def _keys(self, scope: Scope, prefix: str) -> Iterator[bytes]:
+        if scope.handle is not None:
+            with _translated():
+                yield from self._client.scan_iter(match=handle_pattern(prefix, scope.handle), count=2000)
+
+    def _holding(self, scope: Scope) -> Iterator[bytes]:
+        turns = {turn.hex() for turn in items_of(self._link, scope)[0].turns}
+        if not turns or scope.handle is None:
+            return
+        keys = self._vault.data_keys([scope.handle], missing_ok=True).get(scope.handle)
+        for key in self._keys(scope, "window"):
+            _, _, epoch, conversation = key.decode("ascii").split(":")
+            window = self._windows.read(keys, int(epoch), bytes.fromhex(conversation)) if keys else None
+            # One that does not open cannot be shown not to hold the turn.
+            if window is None or any(turn.id in turns for turn in window):
+                yield key
+
+    def _outdated(self, scope: Scope) -> Iterator[bytes]:
+        with translate():
+            row = self._link().execute(_GENERATION, (scope.handle,)).fetchone()
+        for key in self._keys(scope, "recall"):
+            if row is None or int(key.split(b":")[3]) < row[0]:
+                yield key
+
+
+def _plain(entry: str, remaining: int, method: str) -> Observation:
+    return Observation(entry, remaining, frozenset() if remaining else _ABSENT, method)
+
+
+def _chunks(items: list[bytes], size: int = 500) -> Iterator[list[bytes]]:
+    for start in range(0, len(items), size):
+        yield items[start : start + size]
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except RedisError as error:
+        raise PartUnavailable(f"Redis: {type(error).__name__}") from None
