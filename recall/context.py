@@ -10,7 +10,6 @@ from recall.pool import reading_pool
 from recall.search import Parts, Recall
 from recall.sessions import Windows
 from schemas.settings import Settings
-from stores.cache import redis_client
 from stores.embeddings import embedder
 from stores.vault import open_vault
 from stores.vectors import VectorIndex
@@ -25,7 +24,7 @@ def open_recall(settings: Settings, policy: Policy) -> Iterator[Recall]:
     """
     vault, pool, index = open_vault(settings), reading_pool(settings.database, 1), VectorIndex(settings)
     try:
-        yield Recall(Parts(pool, vault, index, embedder(settings), policy, Windows(redis_client(settings))))
+        yield Recall(Parts(pool, vault, index, embedder(settings), policy, Windows(settings)))
     finally:
         pool.close()
         index.close()

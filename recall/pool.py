@@ -12,4 +12,6 @@ _OPTIONS = "-c statement_timeout=500ms -c synchronous_commit=off"
 
 def reading_pool(dsn: str, largest: int) -> ConnectionPool[Connection]:
     """Give a pool of autocommit connections."""
-    return pool(dsn, smallest=min(2, largest), largest=largest, application="obelus recall", autocommit=True, options=_OPTIONS)
+    return pool(
+        dsn, smallest=min(2, largest), largest=largest, application="obelus recall", autocommit=True, options=_OPTIONS
+    )

@@ -86,6 +86,11 @@ class Recall:
         """Load what is slow the first time: the embedding model."""
         self._parts.embedder.embed_query("warm")
 
+    def late(self) -> None:
+        """A recall was given up by its asker; when that goes on, the next ones are not even tried for a while."""
+        self._truth.failed()
+        self._count("late")
+
     def _counted(self, answer: Answer) -> Answer:
         self._count("degraded" if answer.degraded else "answered" if answer.items else "empty")
         return answer

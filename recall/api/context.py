@@ -5,6 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from threading import Lock
+from typing import TYPE_CHECKING
 
 from psycopg_pool import ConnectionPool
 
@@ -14,14 +15,15 @@ from recall.pool import reading_pool
 from recall.search import Parts, Recall
 from recall.sessions import Windows
 from schemas.settings import Settings
-from stores.cache import redis_client
 from stores.database import Connection
 from stores.embeddings import embedder
 from stores.vault import Vault, open_vault
 from stores.vectors import VectorIndex
 from streams.codec import Message
 from streams.metrics import EVENTS
-from streams.producer import Publisher
+
+if TYPE_CHECKING:
+    from streams.producer import Publisher
 
 # A recall waits for stores most of its time; more threads would only wait for each other's interpreter lock.
 THREADS = 8
@@ -44,9 +46,14 @@ class Outbound:
         Raises:
             PartUnavailable: the broker did not take it.
         """
+        self._made().send([message])
+
+    def _made(self) -> Publisher:
+        from streams.producer import Publisher
+
         with self._lock:
             self._publisher = self._publisher or Publisher(self._settings, "api")
-        self._publisher.send([message])
+            return self._publisher
 
     def close(self) -> None:
         """Close the producer where there is one."""
@@ -90,7 +97,7 @@ def open_context(settings: Settings) -> Context:
         index=VectorIndex(settings, timeout=SEARCH_SECONDS),
         embedder=embedder(settings),
         policy=policy,
-        windows=Windows(redis_client(settings)),
+        windows=Windows(settings),
     )
     return Context(
         settings=settings,

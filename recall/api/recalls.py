@@ -9,6 +9,7 @@ from recall.api.answers import answer, body_of, call, granted, read
 from recall.api.requests import RecallBody
 from recall.auth import Grant
 from recall.model import Answer, Question
+from recall.pack import render
 from recall.problems import Problem
 
 router = APIRouter()
@@ -21,12 +22,17 @@ RECALL_SECONDS = 1.5
 async def recall(request: Request) -> Response:
     """Give an agent what is remembered that bears on its question."""
     context, grant = granted(request, "recall")
-    question = ask(grant, await read(request, RecallBody), context.policy)
+    body = await read(request, RecallBody)
+    question = ask(grant, body, context.policy)
     try:
         found = await call(context, lambda: context.recall.answer(question), RECALL_SECONDS)
     except Problem:
+        context.recall.late()
         found = Answer(degraded=True)
-    return answer(found.as_json())
+    document = found.as_json()
+    if body.text:
+        document["text"] = render(found.items, found.conflicts)
+    return answer(document)
 
 
 def ask(grant: Grant, body: RecallBody, policy: Policy) -> Question:

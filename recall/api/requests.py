@@ -26,7 +26,8 @@ class Body(BaseModel):
 class RecallBody(Body):
     """``POST /v1/recall``.
 
-    ``conversation`` adds its session window, ``scope`` names the project or device at hand, ``namespaces`` narrows.
+    ``conversation`` adds its session window, ``scope`` names the project or device at hand, ``namespaces`` narrows,
+    ``text`` adds the pack as text for a prompt.
     """
 
     query: Text
@@ -37,6 +38,7 @@ class RecallBody(Body):
     conversation: Id | None = None
     scope: Namespace | None = None
     namespaces: tuple[Namespace, ...] | None = Field(default=None, min_length=1, max_length=50)
+    text: bool = False
 
 
 class ControlBody(Body):

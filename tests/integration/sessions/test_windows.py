@@ -46,7 +46,12 @@ def turn(subject: str, conversation: str, number: int, text: str | None = None, 
 
 def control(subject: str, action: str, request: str) -> Message:
     event = Control(
-        tenant="default", subject=subject, request_id=request, actor="person", at=START, action=action  # type: ignore[arg-type]
+        tenant="default",
+        subject=subject,
+        request_id=request,
+        actor="person",
+        at=START,
+        action=action,  # type: ignore[arg-type]
     )
     return message(TURNS, f"default:{subject}", event, request)
 
