@@ -29,7 +29,7 @@ from consumers.positions import Move
 from schemas.errors import PartUnavailable
 from schemas.settings import Settings
 from streams.client import code, common, unavailable
-from streams.codec import record
+from streams.codec import is_marker, record
 from streams.offsets import group_id
 
 logger = logging.getLogger(__name__)
@@ -111,11 +111,12 @@ class Batch:
         return Batch(records, {by_place[at[:2]]: at.pos + 1 for at in (r.position for r in records)})
 
 
-def consumer_config(settings: Settings, name: str) -> dict[str, Any]:
+def consumer_config(settings: Settings, name: str, on_commit: Callable[..., None]) -> dict[str, Any]:
     """Settings of the one consumer."""
     return common(settings, name) | {
         "group.id": group_id(name),
         "group.protocol": "consumer",
+        "on_commit": on_commit,
         "enable.auto.commit": False,
         "enable.auto.offset.store": False,
         # A position outside the log is for `resynchronise` to judge, never to be skipped.
@@ -138,10 +139,11 @@ def consumer_config(settings: Settings, name: str) -> dict[str, Any]:
 class Intake:
     """Takes batches, keeps track of what is held."""
 
-    def __init__(self, consumer: Consumer, topics: Sequence[str]) -> None:
-        """Own the client and join its group."""
-        self._consumer = consumer
+    def __init__(self, make: Callable[[Callable[..., None]], Consumer], topics: Sequence[str]) -> None:
+        """Own the client and join its group; ``make`` is given what to call after a commit."""
+        self._consumer = make(self.note_commit)
         self._held: dict[tuple[str, int], Held] = {}
+        self._owed = False
         self._consumer.subscribe(
             list(topics),
             on_assign=self._assigned,
@@ -207,7 +209,9 @@ class Intake:
             if held is None or not held.ready or offset is None or offset < held.reached:
                 continue
             held.reached = nexts[held] = offset + 1
-            records.append(record(item, held.log))
+            arrived_record = record(item, held.log)
+            if not is_marker(arrived_record):
+                records.append(arrived_record)
         for held in nexts:
             nexts[held] = held.reached
         return batch
@@ -310,12 +314,31 @@ class Intake:
     def commit_later(self, batch: Batch) -> None:
         """Commit offsets that no message goes with, without waiting.
 
-        Where it is lost, the next resynchronisation finds nothing to publish in between.
+        Where it is lost, a resynchronisation finds nothing to publish in between; `commit_owed` does
+        it again, so that whoever looks from outside is not told of lag for ever.
         """
+        self._commit(batch.offsets())
+
+    def commit_owed(self) -> None:
+        """Commit again what was refused; stored positions of what is ready are always published."""
+        if self._owed:
+            self._owed = False
+            self._commit([held.at(held.next) for held in self._held.values() if held.ready])
+
+    def _commit(self, offsets: list[TopicPartition]) -> None:
         try:
-            self._consumer.commit(offsets=batch.offsets(), asynchronous=True)
+            if offsets:
+                self._consumer.commit(offsets=offsets, asynchronous=True)
         except KafkaException as error:
-            logger.warning("kafka: %s", code(error))
+            logger.warning("kafka commit: %s", code(error))
+            self._owed = True
+
+    def note_commit(self, error: KafkaError | None, parts: list[TopicPartition]) -> None:
+        """Hear how an asynchronous commit ended; called by the client while it is polled."""
+        refused = error or next((part.error for part in parts if part.error), None)
+        if refused is not None:
+            logger.warning("kafka commit: %s", refused.name())
+            self._owed = True
 
     # -- looking ------------------------------------------------------------------------------
 
@@ -326,14 +349,17 @@ class Intake:
     def lag(self) -> dict[str, int]:
         """Count by topic what lies between stored positions and ends; asks the broker.
 
+        Committed offsets are compared on the way: a former owner's late commit may have set one back.
+
         Raises:
             PartUnavailable: no answer.
         """
-        left: dict[str, int] = {}
-        for held in self._held.values():
-            if held.ready:
-                behind = self.watermarks(held)[1] - held.next
-                left[held.topic] = left.get(held.topic, 0) + max(0, behind)
+        ready = [held for held in self._held.values() if held.ready]
+        left = dict.fromkeys((held.topic for held in ready), 0)
+        for held in ready:
+            left[held.topic] += max(0, self.watermarks(held)[1] - held.next)
+        if ready:
+            self._owed |= any(offset != held.next for held, offset in self.committed(ready).items())
         return left
 
     def close(self) -> None:

@@ -111,7 +111,7 @@ def _assemble(
     outlet = Outlet(transactional(settings, consumer.name, identity), stages, faults)
     if not _until(outlet.start, stop):
         return None
-    intake = Intake(Consumer(consumer_config(settings, consumer.name)), consumer.topics)
+    intake = Intake(lambda heard: Consumer(consumer_config(settings, consumer.name, heard)), consumer.topics)
     closing.callback(intake.close)
     ids = partial(require_ids, admin, consumer.topics)
     redrive = Redrive(consumer, session, stages, ids, partial(Reader, settings))

@@ -96,15 +96,18 @@ class Worker:
         self._progress.turn()
         try:
             self._parts.resync()
+            self._parts.errands()
+            batch = self._intake.take(self._parts.batch_size, WAIT_S)
         except (TransientError, UnknownOutcome) as error:
             self._hold(error)
             return
-        self._parts.errands()
-        batch = self._intake.take(self._parts.batch_size, WAIT_S)
+        self._succeed()
         if batch.records:
             self._attend(batch, self._process)
         elif (passed := self._intake.passed()).nexts:
             self._attend(passed, self._pass_over)
+        else:
+            self._intake.commit_owed()
 
     def _attend(self, batch: Batch, work: Callable[[Batch], Finish]) -> None:
         """Do work on a batch until it is done, given up, or no longer ours."""

@@ -26,6 +26,7 @@ import psutil
 from pydantic import SecretStr
 
 from consumers import faults
+from schemas.errors import TransientError
 from schemas.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -124,15 +125,16 @@ class Process:
         self._process.wait()
 
 
-def until(true: Callable[[], Any], timeout: float = 60.0, what: str = "") -> None:
-    """Wait until something holds.
+def until(true: Callable[[], Any], timeout: float = 60.0, what: str | Callable[[], str] = "") -> None:
+    """Wait until something holds; `what` says what was waited for.
 
     Raises:
         AssertionError: it does not within `timeout` seconds.
     """
     deadline = time.monotonic() + timeout
     while not true():
-        assert time.monotonic() < deadline, f"not within {timeout} s: {what or true}"
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {timeout} s: {what() if callable(what) else what}")
         time.sleep(0.1)
 
 
@@ -152,6 +154,8 @@ class Scenario(Protocol):
 
     def state(self, settings: Settings) -> Any:
         """Give what is to be equal; nothing in it may depend on the run."""
+
+    # A scenario may have `explain(settings) -> str`, shown where it does not settle.
 
 
 @dataclass(frozen=True)
@@ -240,12 +244,12 @@ class Play:
         return [self._start(ending)]
 
     def _zombie(self, first: Process, ending: ExitStack) -> list[Process]:
-        until(first.stopped, self.timeout, f"{self.case} stops: {first.text[-2000:]}")
+        until(first.stopped, self.timeout, lambda: f"{self.case} stops: {first.text[-2000:]}")
         second = self._start(ending)
         until(lambda: "resynchronised" in second.text, self.timeout, "the other takes over")
         # As far as the other gets while this one may still hold locks.
         deadline = time.monotonic() + TAKEOVER_S
-        while time.monotonic() < deadline and not self.scenario.settled(self.settings):
+        while time.monotonic() < deadline and not self._settled():
             time.sleep(0.2)
         first.resume()
         # It may find out by itself that it must end, or live on as a member without partitions.
@@ -254,10 +258,21 @@ class Play:
 
     def _settle(self) -> None:
         until(
-            lambda: self.scenario.settled(self.settings),
+            self._settled,
             self.timeout,
-            f"{self.case} settles; {[p.text[-1500:] for p in self.processes]}",
+            lambda: f"{self.case} settles; {self._explain()}",
         )
+
+    def _settled(self) -> bool:
+        try:
+            return self.scenario.settled(self.settings)
+        except TransientError:
+            return False
+
+    def _explain(self) -> str:
+        asked = getattr(self.scenario, "explain", None)
+        logs = "\n--\n".join(process.text[-1500:] for process in self.processes)
+        return f"{asked(self.settings) if asked else ''}\n{logs}"
 
 
 def play(case: Case, scenario: Scenario, settings: Settings, timeout: float = 90.0) -> Any:

@@ -69,9 +69,7 @@ def left_of(settings: Settings, seeded: Seeded) -> dict[str, int]:
     try:
         with connect(settings.database, autocommit=True) as conn:
             counts = {
-                table: conn.execute(
-                    f"SELECT count(*) FROM {table} WHERE handle = %s", (seeded.handle,)
-                ).fetchone()[0]
+                table: conn.execute(f"SELECT count(*) FROM {table} WHERE handle = %s", (seeded.handle,)).fetchone()[0]
                 for table in (*datamap.TABLES, "vectors", "subjects")
             }
         return counts | {"points": index.count(seeded.handle), "key": len(vault.key_exists([seeded.handle]))}

@@ -87,6 +87,13 @@ class Toy:
             ).fetchone()
             return left["toy"][TURNS] == 0 and waits == (0,)
 
+    def explain(self, settings: Settings) -> str:
+        admin = topics.admin_client(settings)
+        stored = rows(settings, "SELECT consumer, part, next FROM positions ORDER BY 1, 2")
+        committed = offsets.group_positions(admin, offsets.group_id("toy"))
+        counts = rows(settings, "SELECT (SELECT count(*) FROM toy_rows), (SELECT count(*) FROM toy_settled)")
+        return f"{stored} {committed} {offsets.log_ends(admin, [TURNS])} {counts}"
+
     def state(self, settings: Settings) -> Any:
         return {
             "sums": rows(settings, "SELECT subject, n FROM toy_sums ORDER BY subject"),
