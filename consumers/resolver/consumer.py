@@ -14,6 +14,7 @@ from consumers.resolver.decide import decide
 from consumers.resolver.look import look
 from consumers.resolver.model import Announced, Ready, Result, State
 from consumers.resolver.settle import Rules
+from consumers.resolver.withdraw import Edits
 from policy.document import Policy, load_policy
 from schemas.errors import InvalidEvent
 from schemas.events import Change, DecisionEvent
@@ -45,6 +46,7 @@ class Resolver(BaseConsumer[Ready, State, Result]):
         self._policy = load_policy(settings.policy)
         self._rules = rules_of(self._policy)
         self._vault = open_vault(settings)
+        self._edits = Edits(self._vault, self._rules)
         self._forgot_at = 0.0
 
     def prepare(self, batch: Sequence[Record]) -> Ready:
@@ -73,7 +75,7 @@ class Resolver(BaseConsumer[Ready, State, Result]):
     def publish(self, result: Result) -> list[Message]:
         """Announce every new version."""
         return changes(
-            (row.memory, row.version, row.status, row.decided.keys.handle, row.decided.subject.epoch)
+            (row.memory, row.version, row.status, row.cause.keys.handle, row.cause.subject.epoch)
             for row in result.versions
         )
 
@@ -85,11 +87,11 @@ class Resolver(BaseConsumer[Ready, State, Result]):
         return changes(rows)
 
     def tick(self, tx: Connection) -> list[Message]:
-        """End what is past its time; now and then remove old candidates."""
+        """End what is past its time, withdraw what was edited; now and then remove old candidates."""
         if time.monotonic() - self._forgot_at > _CANDIDATES_EVERY_S:
             if expiry.forget_candidates(tx) < expiry.CANDIDATES:
                 self._forgot_at = time.monotonic()
-        return changes(expiry.expire(tx))
+        return changes([*expiry.expire(tx), *self._edits.withdraw(tx)])
 
     def reconcile(self, tx: Connection, lost: Sequence[Span]) -> None:
         """Announce decisions again that left nothing behind: they may be among the lost ones."""

@@ -67,7 +67,7 @@ def _claim(run: Run, item: Decided) -> str:
         run.merge(memory, draft)
     before = memory.version
     run.support(memory, item, said(item, kind_of(item.outcome)))
-    run.settle(item, identity)
+    run.settle(item.cause, identity)
     return MERGED if known and memory.version == before else str(memory.status)
 
 
@@ -101,7 +101,7 @@ def _end(run: Run, item: Decided) -> str:
     before = len(run.result.versions)
     for identity, digests in places:
         run.end(item, identity, digests)
-        run.settle(item, identity)
+        run.settle(item.cause, identity)
     return ENDED if len(run.result.versions) > before else NO_MATCH
 
 

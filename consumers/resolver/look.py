@@ -53,19 +53,26 @@ def look(tx: Connection, vault: Vault, policy: Policy, ready: Ready) -> State:
     reader = Reader(policy, subjects, load_by_ref(tx, authors) if authors else {}, keys)
     reader.read(tx, ready)
     slots = sorted(reader.slots(tx))
-    memories = _memories(tx, slots, subjects)
+    memories = memories_of(tx, slots, subjects)
     return State(
         decided=reader.decided,
         erased=frozenset(reader.erased),
         refused=reader.refused,
         applied=frozenset(reader.applied),
         memories=memories,
-        endings=_endings(tx, slots),
-        now=tx.execute(_SQL.clock).fetchone()[0],  # type: ignore[index]
+        endings=endings_of(tx, slots),
+        now=clock(tx),
     )
 
 
-def _memories(tx: Connection, slots: Sequence[Slot], subjects: Subjects) -> list[Memory]:
+def clock(tx: Connection) -> datetime:
+    """Return the database's time."""
+    moment: datetime = tx.execute(_SQL.clock).fetchone()[0]  # type: ignore[index]
+    return moment
+
+
+def memories_of(tx: Connection, slots: Sequence[Slot], subjects: Subjects) -> list[Memory]:
+    """Read all memories of the given slots with their evidence."""
     if not slots:
         return []
     rows = tx.execute(_SQL.memories, columns(slots, 2)).fetchall()
@@ -115,7 +122,8 @@ def _evidence(tx: Connection, memories: Sequence[bytes]) -> Mapping[bytes, list[
     return found
 
 
-def _endings(tx: Connection, slots: Iterable[Slot]) -> Mapping[Slot, list[Ending]]:
+def endings_of(tx: Connection, slots: Iterable[Slot]) -> Mapping[Slot, list[Ending]]:
+    """Read the endings of the given slots."""
     found: defaultdict[Slot, list[Ending]] = defaultdict(list)
     for handle, slot, row, step, candidate, digests, at, conversation in tx.execute(
         _SQL.endings, columns(list(slots), 2)

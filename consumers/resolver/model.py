@@ -117,6 +117,31 @@ class Decided:
         """Its place in the event log."""
         return self.origin.row, self.origin.step, self.draft.replaces, self.candidate
 
+    @property
+    def cause(self) -> Cause:
+        """What history says of it: an order is its giver's, a claim whoever vouches for it."""
+        actor = self.origin.actor or _ACTORS[self.draft.source_type]
+        return Cause(self.subject, self.keys, actor, self.candidate, self.position)
+
+
+class Cause(NamedTuple):
+    """Who and what is behind a change (C10); a tick has neither candidate nor position."""
+
+    subject: SubjectRow
+    keys: SubjectKeys
+    actor: str
+    candidate: bytes | None = None
+    position: Position | None = None
+
+
+_ACTORS = {
+    SourceType.USER_CONFIRMED: "person",
+    SourceType.USER_STATED: "person",
+    SourceType.TOOL_VERIFIED: "tool",
+    SourceType.MODEL_INFERRED: "model",
+    SourceType.EXTERNAL: "external",
+}
+
 
 class Version(NamedTuple):
     """A row of a memory's history."""
@@ -125,7 +150,7 @@ class Version(NamedTuple):
     version: int
     status: MemoryStatus
     rule: str
-    decided: Decided
+    cause: Cause
 
 
 class Support(NamedTuple):

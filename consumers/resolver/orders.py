@@ -75,7 +75,7 @@ def _correct(run: Run, item: Decided, memory: Memory) -> str:
     before = found.version
     outcome = _add(run, item, found, Kind.AFFIRM, "corrected")
     if found.content is not None and found.version == before:
-        run.raise_version(found, item, "corrected")
+        run.raise_version(found, item.cause, "corrected")
     return outcome
 
 
@@ -127,7 +127,7 @@ def _revert(run: Run, item: Decided) -> str:
             touched.add(slot[1])
     for identity in sorted(touched):
         named = {memory.id: "restored" for memory in run.of_handle(handle) if memory.evidence}
-        run.settle(item, identity, named)
+        run.settle(item.cause, identity, named)
     return APPLIED if touched else NO_MATCH
 
 
@@ -148,7 +148,7 @@ def _add(run: Run, item: Decided, memory: Memory, kind: Kind, rule: str = "") ->
         ends,
     )
     run.support(memory, item, evidence)
-    run.settle(item, memory.identity, {memory.id: rule} if rule else {})
+    run.settle(item.cause, memory.identity, {memory.id: rule} if rule else {})
     return APPLIED
 
 

@@ -78,7 +78,10 @@ SELECT clock_timestamp()
 UPDATE memories m SET status = n.status, version = n.version, source_type = n.source_type,
     sensitivity = n.sensitivity, confidence = n.confidence, importance = n.importance, explicit = n.explicit,
     source_count = n.source_count, turn_row = n.turn_row, valid_from = n.valid_from, valid_to = n.valid_to,
-    expires_at = n.expires_at, supersedes = n.supersedes, body = n.body, updated_at = now()
+    expires_at = n.expires_at, supersedes = n.supersedes, body = n.body, updated_at = now(),
+    -- What the index filters by may change without a new version; it is written again then.
+    indexed_version = CASE WHEN (m.sensitivity, m.expires_at) IS DISTINCT FROM (n.sensitivity, n.expires_at)
+                           THEN NULL ELSE m.indexed_version END
 FROM unnest(%b::bytea[], %b::int4[], %b::int4[], %b::text[], %b::int4[], %b::text[], %b::text[],
             %b::float4[], %b::float4[], %b::bool[], %b::int4[], %b::int8[], %b::timestamptz[], %b::timestamptz[],
             %b::timestamptz[], %b::bytea[], %b::bytea[])
@@ -107,7 +110,7 @@ COPY lineage (child_kind, child, parent_kind, parent, handle) FROM STDIN (FORMAT
 INSERT INTO endings (candidate, identity, handle, turn, conversation, digests, row, step, at)
 SELECT decode(n.entry->>'candidate', 'hex'), decode(n.entry->>'identity', 'hex'), decode(n.entry->>'handle', 'hex'),
        decode(n.entry->>'turn', 'hex'), decode(n.entry->>'conversation', 'hex'),
-       (SELECT array_agg(decode(d, 'hex')) FROM jsonb_array_elements_text(n.entry->'digests') AS d),
+       (SELECT array_agg(decode(d, 'hex')) FROM jsonb_array_elements_text(nullif(n.entry->'digests', 'null')) AS d),
        (n.entry->>'row')::bigint, (n.entry->>'step')::bigint, (n.entry->>'at')::timestamptz
 FROM jsonb_array_elements(%b::jsonb) AS n(entry)
 ON CONFLICT (candidate, identity) DO NOTHING
@@ -177,3 +180,36 @@ WHERE (d.outcome <> 'reject' OR k.id IS NOT NULL) AND k.outcome IS NULL
     AND NOT EXISTS (SELECT FROM endings e WHERE e.candidate = d.candidate)
     AND NOT EXISTS (SELECT FROM refusals r WHERE r.id = d.candidate)
 ORDER BY d.row LIMIT %b
+
+-- name: edited
+-- Evidence that was drawn from an older text of a message. An edit gives the turn a new row number.
+SELECT s.handle, m.identity, s.memory, s.candidate, t.id
+FROM turns t JOIN sources s ON s.turn = t.id JOIN memories m ON m.id = s.memory
+WHERE t.revision > 0 AND t.stored_at > %(since)s AND s.row < t.row
+UNION ALL
+SELECT e.handle, e.identity, NULL, e.candidate, t.id
+FROM turns t JOIN endings e ON e.turn = t.id
+WHERE t.revision > 0 AND t.stored_at > %(since)s AND e.row < t.row
+LIMIT %(limit)s
+
+-- name: before_now
+SELECT now() - interval '1 minute'
+
+-- name: delete_sources
+DELETE FROM sources s USING unnest(%b::bytea[], %b::bytea[]) AS n(memory, candidate)
+WHERE s.memory = n.memory AND s.candidate = n.candidate
+
+-- name: delete_edges
+DELETE FROM lineage l USING unnest(%b::bytea[], %b::bytea[]) AS n(memory, candidate)
+WHERE l.child = n.memory AND l.parent = n.candidate
+
+-- name: delete_edited_candidates
+DELETE FROM candidates c USING turns t
+WHERE t.id = ANY(%b::bytea[]) AND c.turn = t.id AND (c.log, c.part) = (t.log, t.part) AND c.pos < t.pos
+
+-- name: delete_memories
+WITH gone AS (DELETE FROM memories WHERE id = ANY(%b::bytea[]) RETURNING id),
+    sources AS (DELETE FROM sources s USING gone WHERE s.memory = gone.id),
+    edges AS (DELETE FROM lineage l USING gone WHERE l.child = gone.id AND l.child_kind = 'memory'),
+    history AS (DELETE FROM memory_versions v USING gone WHERE v.memory = gone.id)
+UPDATE memories m SET supersedes = NULL FROM gone WHERE m.supersedes = gone.id

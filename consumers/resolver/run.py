@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from consumers.resolver.evidence import Ending, Evidence, Kind, graded
-from consumers.resolver.model import Decided, Memory, Result, Slot, State, StoredEnding, Support, Version
+from consumers.resolver.model import Cause, Decided, Memory, Result, Slot, State, StoredEnding, Support, Version
 from consumers.resolver.settle import Rules, Standing, Told, settle
 from consumers.resolver.slots import memory_id
 from schemas.records import Draft
@@ -117,15 +117,15 @@ class Run:
         """Have a memory written."""
         self.result.memories[memory.id] = memory
 
-    def settle(self, item: Decided, identity: bytes, named: Mapping[bytes, str] = _UNNAMED) -> None:
+    def settle(self, cause: Cause, identity: bytes, named: Mapping[bytes, str] = _UNNAMED) -> None:
         """Work out where the memories of a slot stand now, and version what changed.
 
         Args:
-            item: the decision that changed the slot.
+            cause: what changed the slot.
             identity: the slot.
             named: rules of history for some memories, where the decision has its own word for them.
         """
-        place = (item.keys.handle, identity)
+        place = (cause.keys.handle, identity)
         slot = self._slots.get(place, [])
         told = [Told(memory.digest, memory.type, memory.evidence) for memory in slot]
         standings = settle(told, self._endings.get(place, ()), self._rules, self.state.now)
@@ -137,19 +137,19 @@ class Run:
                 continue
             rule = named.get(memory.id, standing.rule)
             if standing.status is not MemoryStatus.ACTIVE:
-                self.raise_version(memory, item, rule)
+                self.raise_version(memory, cause, rule)
                 continue
             base = 0 if standing.supersedes is None else before[standing.supersedes]
             active.append((memory, rule, base))
         # What is superseded changes first, so that a reader of the changes never sees two active ones.
         for memory, rule, base in active:
-            self.raise_version(memory, item, rule, base)
+            self.raise_version(memory, cause, rule, base)
 
-    def raise_version(self, memory: Memory, item: Decided, rule: str, above: int = 0) -> None:
+    def raise_version(self, memory: Memory, cause: Cause, rule: str, above: int = 0) -> None:
         """Give a memory its next version; a superseder starts above what it supersedes (C4)."""
         memory.version = max(memory.version, above) + 1
         assert memory.status is not None  # noqa: S101 - settle has placed it
-        self.result.versions.append(Version(memory.id, memory.version, memory.status, rule, item))
+        self.result.versions.append(Version(memory.id, memory.version, memory.status, rule, cause))
         self.touch(memory)
 
     @staticmethod

@@ -7,11 +7,11 @@ from typing import Any
 
 import orjson
 
-from consumers.resolver.model import Decided, Memory, Result, StoredEnding, Support, Version
+from consumers.resolver.model import Memory, Result, StoredEnding, Support, Version
 from consumers.resolver.settle import Interval
 from schemas.errors import TransientError
 from schemas.records import Content
-from schemas.words import MemoryStatus, SourceType
+from schemas.words import MemoryStatus
 from stores.database import Connection, columns
 from stores.sealing import SubjectKeys
 from stores.sql import load
@@ -27,15 +27,8 @@ _SOURCE = (
     "bytea bytea bytea bytea bytea bytea timestamptz bytea int8 int8 text text bool float4 timestamptz timestamptz"
     " timestamptz"
 ).split()
+_NOWHERE = (None, None, None)
 _LINEAGE = "text bytea text bytea bytea".split()
-# Who is behind a change, where it was no order of somebody (C10).
-_ACTORS = {
-    SourceType.USER_CONFIRMED: "person",
-    SourceType.USER_STATED: "person",
-    SourceType.TOOL_VERIFIED: "tool",
-    SourceType.MODEL_INFERRED: "model",
-    SourceType.EXTERNAL: "external",
-}
 
 
 def write(tx: Connection, result: Result) -> None:
@@ -70,7 +63,7 @@ class _Keys:
 
     def __init__(self, result: Result) -> None:
         self._keys = {support.decided.keys.handle: support.decided.keys for support in result.supports}
-        self._keys |= {version.decided.keys.handle: version.decided.keys for version in result.versions}
+        self._keys |= {version.cause.keys.handle: version.cause.keys for version in result.versions}
 
     def seal(self, memory: Memory) -> bytes:
         """Return the sealed body of a memory: as it was, unless it is new, spelt anew or held more than once."""
@@ -167,23 +160,18 @@ def _changed(memory: Memory, keys: _Keys) -> tuple[Any, ...]:
 
 
 def _version(row: Version) -> tuple[Any, ...]:
-    item = row.decided
-    subject = item.subject
+    cause = row.cause
     return (
         row.memory,
         row.version,
-        subject.handle,
-        subject.epoch,
+        cause.subject.handle,
+        cause.subject.epoch,
         row.status,
-        _actor(item),
+        cause.actor,
         row.rule,
-        item.candidate,
-        *item.position,
+        cause.candidate,
+        *(cause.position or _NOWHERE),
     )
-
-
-def _actor(item: Decided) -> str:
-    return item.origin.actor or _ACTORS[item.draft.source_type]
 
 
 def _source(row: Support) -> tuple[Any, ...]:

@@ -44,6 +44,11 @@ class Line:
         self.gate.take(*announced(self.extractor.said))
         self.decisions = announced(self.gate.said)
 
+    def tick(self) -> list[Any]:
+        said = list(self.resolver.consumer.tick(self.resolver.tx))
+        self.resolver.tx.commit()
+        return said
+
     def memories(self, *, everything: bool = False) -> list[MemoryRecord]:
         with connect(self._settings.database) as tx:
             rows = tx.execute("SELECT handle, epoch FROM subjects WHERE handle IS NOT NULL").fetchall()
@@ -183,6 +188,28 @@ def test_what_was_drawn_from_an_older_text_is_no_source(line: Line) -> None:
     assert set(line.resolver.take(*late).counts) == {"erased_source"}
     line.resolver.take(*line.decisions)
     assert line.values() == {"rock"}
+
+
+def test_an_edit_takes_back_what_the_older_text_said(line: Line) -> None:
+    """W1, C14: also where the new text says nothing, and only where no other message says the same."""
+    line.say(turn("My favourite editor is Vim.", "m1"), turn("I love jazz.", "m2"), turn("I love rain.", "m3"))
+    line.say(turn("My favourite editor is Helix.", "m4"), turn("I love jazz.", "m5", conversation="c2"))
+    line.say(turn("I no longer like rain.", "m6"), turn("I love oysters.", "m7"))
+    assert line.values() == {"Helix", "jazz", "oysters"}
+    assert line.tick() == []
+    for message in ("m4", "m5", "m6", "m7"):
+        line.decide(turn("Good morning.", message, revision=1))
+    said = line.tick()
+    assert line.values() == {"Vim", "jazz", "rain"}
+    statuses = [status for status in ("deleted", "active") for one in said if f'"{status}"'.encode() in one.body]
+    assert statuses == ["deleted"] * 2 + ["active"] * 2
+    assert line.resolver.rows("SELECT count(*) FROM memories") == [(3,)]
+    assert line.resolver.rows("SELECT count(*), count(DISTINCT memory) FROM sources") == [(3, 3)]
+    assert line.resolver.rows("SELECT count(*) FROM endings") == [(0,)]
+    assert line.resolver.rows(
+        "SELECT count(*) FROM lineage WHERE child_kind = 'memory' AND child NOT IN (SELECT id FROM memories)"
+    ) == [(0,)]
+    assert line.tick() == []
 
 
 def test_a_pause_stops_what_is_in_flight_for_good(line: Line) -> None:

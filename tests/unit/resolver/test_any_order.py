@@ -60,5 +60,5 @@ def test_redelivery_changes_nothing(decisions: list[Decided], data: st.DataObjec
     world = played(decisions)
     again = data.draw(st.lists(st.sampled_from(decisions), max_size=8))
     result = world.take(*again)
-    assert result.versions == [] or {row.decided.outcome for row in result.versions} == set()
+    assert result.versions == []
     assert world.summary() == played(decisions).summary()
