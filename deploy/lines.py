@@ -66,7 +66,7 @@ class Lines:
         return Message(TURNS, f"{found['tenant']}:{found['subject']}", kind, str(name), orjson.dumps(found))
 
     def _simple(self, found: dict[str, Any]) -> Message:
-        given = {
+        given: dict[str, Any] = {
             "tenant": found.get("tenant") or self._tenant,
             "subject": found["user"],
             **{name: found[name] for name in ("conversation", "role", "text", "at", "timezone") if name in found},
