@@ -30,7 +30,7 @@ _ENGLISH = {
     " optimistic optimist pessimistic sensitive curious adventurous perfectionist owl bird romantic"
     " sociable personality quit left resigned learning teaching taking practicing practising years year"
     " old"
-    " call calls hi hello hey greetings i'm am manager boss supervisor mentor wife husband partner"
+    " call calls hi hello hey greetings i'm am grew play intolerant manager boss supervisor mentor wife husband partner"
     " girlfriend boyfriend roommate doctor lawyer assistant",
     GOAL: "plan planned planning intend intending aim aiming goal determined decided set preparing saving"
     " training working dream dreaming resolved want wanted hope hoping wish like going looking ambition"
@@ -57,11 +57,11 @@ _CHINESE = re.compile(
     r"喜[欢爱]|[热偏钟酷]爱|我(?:最|也|都|还|很|就|更|真|特别|非常)*爱|[最还也]爱|爱好|兴趣|特长|讨厌"
     r"|受不[了住]|厌恶|反感|不[爱吃喝习]|恨|忍受|情有独钟|着迷|痴迷|沉迷|热[衷情]|享受|迷|粉丝|控|发烧"
     r"|看不惯|名字|[叫名]|我是|[家居我]住|住在|定居|生活在|家在"
-    r"|搬|来自|老家|家乡|出生|职业|工作|上班|[任就供]职|实习|就读|经理|老板|上司|主管|领导|导师|妻子"
+    r"|搬|来自|长大|会[弹拉吹打]|老家|家乡|出生|职业|工作|上班|[任就供]职|实习|就读|经理|老板|上司|主管|领导|导师|妻子"
     r"|丈夫|老[婆公]|朋友是|室友|律师|助理|[吃喝]|毕业|专业|主修|岁|生日|养|有|已婚|未婚|单身|离异|婚"
     r"|过敏|糖尿病|高血|哮喘|会说|母语|内向|外向|性格|个性|敏感|素|清真|学|练|打算|计划|目标|梦想|愿望"
     r"|理想|准备|决[心定]|希望|期待|渴望|想|筹|备考|立志"
-    r"|[记忘删]|清除|撤销|备注|以后|今后|从现在|从今|每次|始终|永远|一律|总是|默认|改[成为用回]|换"
+    r"|[记忘删]|注意|清除|撤销|备注|以后|今后|从现在|从今|每次|始终|永远|一律|总是|默认|改[成为用回]|换"
     r"|切[换到]|迁[移到]|转用|不再|不是|周末|工作日|平日|[早晚]上|用|采用|辞职|离职|年|选|基于"
 )
 _ASCII_WORD = re.compile(r"[A-Za-z]")

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from consumers.extractor.rules import context, cues, reading, trust
 from consumers.extractor.rules import sentences as kinds
-from consumers.extractor.rules.claim import NOTES, WORK
+from consumers.extractor.rules.claim import NOTES, WORK, Claim
 from policy.screening import sensitivity
 from policy.text import normalise_key, terms
 from policy.times import find_bounds
@@ -85,7 +85,7 @@ def _draft(spoken: Spoken, found: reading.Reading, changed: bool, request: bool)
     kind, begins, expires = _lifetime(spoken, found)
     if kind is MemoryType.GOAL and expires is not None and expires - spoken.at <= _PASSING:
         return None
-    weak = request and not found.explicit and claim.rule.startswith(("en.", "zh.", "verbless")) and claim.key != "name"
+    weak = not found.explicit and (kinds.is_hedged(found.scope) or (request and _is_wish(claim)))
     return Draft(
         content=Content(claim.namespace, claim.key, claim.value, found.quote, found.conditions),
         type=kind,
@@ -105,6 +105,10 @@ def _draft(spoken: Spoken, found: reading.Reading, changed: bool, request: bool)
         rule=claim.rule,
         target=claim.target,
     )
+
+
+def _is_wish(claim: Claim) -> bool:
+    return claim.rule.startswith(("en.", "zh.", "verbless")) and claim.key != "name"
 
 
 def _lifetime(spoken: Spoken, found: reading.Reading) -> tuple[MemoryType, datetime | None, datetime | None]:

@@ -14,7 +14,8 @@ _ADVERB = (
     r"|recently|been|even|seriously))*"
 )
 _FIRM = (
-    rf"(?<![\w'])I(?:'m| am|'ve| have)?{_ADVERB} (?:plan(?:ned|ning)? to|planning on|intend(?:ing)? to"
+    rf"(?<![\w'])I(?:'m| am|'ve| have)?{_ADVERB} (?:plan(?:ned|ning)? to|planning on|planning(?= (?:a"
+    rf"|my|our) (?:trip|wedding|move|holiday|vacation|marathon)\b)|intend(?:ing)? to"
     rf"|aim(?:ing)? to|determined to|decided to|set on|preparing (?:to|for)|saving (?:up )?for"
     rf"|training for|working towards?|dream(?:ing)? of|dream (?:is )?to|resolved to)"
 )

@@ -102,6 +102,7 @@ RULES: tuple[Row[frozenset[str]], ...] = (
         re.compile(rf"(?<![\w'])I (?:come|came) from {_PLACE}|{I_AM} from {_PLACE.replace('it', 'alt')}"),
         _origin,
     ),
+    Row(cue("grew"), re.compile(rf"(?<![\w'])I grew up in {_PLACE}"), fact("hometown", "en.grew_up", 0.6)),
     Row(cue("born"), re.compile(rf"(?<![\w'])I was born in {_PLACE}"), fact("birthplace", "en.birthplace", 0.6)),
     Row(
         cue("born"),

@@ -83,6 +83,11 @@ RULES: tuple[Row[tuple[str, ...]], ...] = (
         _place("hometown", "zh.origin"),
     ),
     Row(
+        ("长大",),
+        re.compile(rf"{BEFORE}我{NOW}在(?P<it>[^，。！？\s的了我你他她这那]{{2,8}}?)长大"),
+        _place("hometown", "zh.grew_up"),
+    ),
+    Row(
         ("人",),
         re.compile(
             rf"{BEFORE}我{NOW}(?P<it>[\u4e00-\u9fff]{{2,4}})人{END}(?<!个人)(?<!的人)(?<!本人)(?<!好人)("

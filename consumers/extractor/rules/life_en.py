@@ -115,7 +115,7 @@ RULES: tuple[Row[frozenset[str]], ...] = (
     Row(
         _PET_WORDS,
         re.compile(
-            rf"(?<![\w'])(?:I(?:'ve| have)|there (?:is|are)) (?:also )?(?P<it>{_COUNT} (?:[a-z]+"
+            rf"(?<![\w'])(?:I(?:'ve| have)(?: got)?|there (?:is|are)) (?:also )?(?P<it>{_COUNT} (?:[a-z]+"
             rf" ){{0,2}}?(?P<what>{_PETS}))(?: (?:named|called) (?P<named>[A-Z]\w+(?: and"
             rf" [A-Z]\w+)?))?(?=[,.;!]| (?:and|named|called|who|that|at home|which|now)\b|$)",
             re.IGNORECASE,
@@ -134,7 +134,8 @@ RULES: tuple[Row[frozenset[str]], ...] = (
     Row(
         _FAMILY_WORDS,
         re.compile(
-            rf"(?<![\w'])I(?:'ve| have) (?:also )?(?P<it>{_COUNT} (?P<what>{_FAMILY}))\b(?! who\b)", re.IGNORECASE
+            rf"(?<![\w'])I(?:'ve| have)(?: got)? (?:also )?(?P<it>{_COUNT} (?P<what>{_FAMILY}))\b(?! who\b)",
+            re.IGNORECASE,
         ),
         keyed("has", "en.family", 0.6),
     ),
@@ -151,6 +152,36 @@ RULES: tuple[Row[frozenset[str]], ...] = (
         cue("vegetarian vegan pescatarian flexitarian"),
         re.compile(rf"{I_AM} (?:a |an )?(?:strict )?(?P<it>vegetarian|vegan|pescatarian|flexitarian)\b", re.IGNORECASE),
         fact("diet", "en.diet", 0.85),
+    ),
+    Row(
+        cue("vegetarian vegan pescatarian"),
+        re.compile(
+            r"(?<![\w'])I(?:'m| am) (?:not|no longer) (?:a |an )?(?P<it>vegetarian|vegan|pescatarian)\b", re.IGNORECASE
+        ),
+        fact("diet", "en.diet_ended", 0.7, ends=True),
+    ),
+    Row(
+        cue("work"),
+        re.compile(
+            r"(?<![\w'])I (?:no longer work|don't work|stopped working) (?:at|for) "
+            r"(?P<it>[A-Z][\w&.\-]*(?: [A-Z][\w&.\-]*)*)"
+        ),
+        fact("employer", "en.employer_ended", 0.6, ends=True),
+    ),
+    Row(
+        cue("intolerant"),
+        re.compile(rf"{I_AM} (?P<it>[a-z]+)[ -]intolerant\b", re.IGNORECASE),
+        keyed("allergy", "en.intolerance", 0.95, HEALTH),
+    ),
+    Row(
+        cue("play"),
+        re.compile(
+            r"(?<![\w'])I (?:can |also |still )*play (?:the )?(?P<it>guitar|piano|violin|drums|flute|cello|bass|ukulele"
+            r"|saxophone|trumpet|harp|chess|tennis|football|soccer|basketball|badminton|volleyball|golf|hockey|rugby"
+            r"|cricket)\b(?! (?:with you|today))",
+            re.IGNORECASE,
+        ),
+        keyed("plays", "en.plays", 0.5),
     ),
     Row(
         cue("eat drink"),

@@ -56,6 +56,9 @@ _TRAIL = re.compile(
 )
 # A thing that only the conversation explains.
 _VAGUE = re.compile(
+    r"^(?:my|our) (?:\w+ )?(?:boss|wife|husband|mother|father|mom|mum|dad|brother|sister|son|daughter"
+    r"|friends?|partner|girlfriend|boyfriend|kids?|children|family|parents|teacher|colleagues?"
+    r"|neighbou?rs?|manager|team)\b|"
     r"^(?:it|them|this|that|these|those|him|her|you|your|yours|his|their|its|me|us|one|ones|both"
     r"|everything|anything|something|nothing|what|whatever|how|who|whom|when|where|why|here|there"
     r"|either|neither|each|none"
@@ -67,7 +70,8 @@ _VAGUE = re.compile(
     r"|each other|one another|same)\b"
     r"|^(?:talk|chat|ask|tell|say|know|hear|share|thank|discuss|introduce|see what|find out|try|sharing"
     r"|talking|asking|telling|hearing|knowing|find|finding|meet|think|believe|help|start|begin"
-    r"|apologi[sz]e|point)\b(?! (?:music|with music))|^(?:ideas?|suggestions?|advice|plans?|answers?"
+    r"|apologi[sz]e|point|buying|getting|joining|attending|selling|renting|changing"
+    r"|moving)\b(?! (?:music|with music))|^(?:ideas?|suggestions?|advice|plans?|answers?"
     r"|questions?|problems?|moments?)$",
     re.IGNORECASE,
 )

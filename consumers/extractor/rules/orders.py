@@ -20,9 +20,10 @@ _REMEMBER = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _REMEMBER_ZH = re.compile(
-    r"^(?:嗯|好的?|另外|还有|对了|那|你好|请|麻烦|帮忙)?[，, ]?(?:请|麻烦)?(?:你)?(?:一定)?(?:要|得"
+    r"^(?:嗯|好的?|另外|还有|对了|那|你好|请|麻烦|帮忙)?[，, ]?(?:请|麻烦)?(?:你)?(?:能不能|能否|可以"
+    r"|能)?(?:一定)?(?:要|得"
     r"|先)?(?:帮我|替我|给我)?(?:牢牢|好好)?(?:记住|记一下|记下来?|记录一?下?|记好|记着|别忘了?"
-    r"|不要忘了?|备注一?下?|(?<=请)记得|(?<=要)记得)(?!了|啦|来了|下了)(?P<rest>.*)",
+    r"|不要忘了?|备注一?下?|(?<=请)注意(?=[，,：:])|(?<=请)记得|(?<=要)记得)(?!了|啦|来了|下了)(?P<rest>.*)",
     re.DOTALL,
 )
 _FORGET = re.compile(
@@ -105,7 +106,7 @@ _SLOTS = (
         "nickname",
         re.compile(
             r"\b(?:call|address) me (?:as |by )?(?P<it>[A-Z]\w+(?: [A-Z]\w+)?)|(?:叫"
-            r"|称呼)我(?P<it2>[\u4e00-\u9fffA-Za-z]{1,8})"
+            r"|称呼)我(?P<it2>[\u4e00-\u9fffA-Za-z]{1,8}?)(?=就?行|就?好|就?可以|吧|$)"
         ),
     ),
 )
@@ -139,9 +140,18 @@ def order_in(text: str, chinese: bool) -> Order | None:
     match = (_REMEMBER_ZH if chinese else _REMEMBER).match(plain)
     if match is None or (not chinese and _REMINDER.match(match["rest"]) and match["link"] is None):
         return None
-    raw = match["rest"]
+    raw = _ASKED.sub("", match["rest"]) if chinese else match["rest"]
     rest = raw.lstrip("：:，, 、了下来一")
     return Order(rest, match.start("rest") + len(raw) - len(rest))
+
+
+_ASKED = re.compile(r"(?:吗|好吗|么)$")
+_ASKS_FOR = re.compile(r"^(?:please )?(?:can|could|will|would) you\b|^你?(?:能|可以)", re.IGNORECASE)
+
+
+def asks_for(text: str) -> bool:
+    """True where a question is an order in polite words: "can you remember that ..."."""
+    return _ASKS_FOR.match(text) is not None
 
 
 def standing(text: str, chinese: bool) -> Claim | None:
@@ -155,7 +165,7 @@ def standing(text: str, chinese: bool) -> Claim | None:
     negative = word in ("never", "don't", "dont", "do not") or groups.get("not") is not None
     key, value = _slot(what, negative)
     return Claim(
-        PREFERENCES,
+        PROFILE if key == "nickname" else PREFERENCES,
         key,
         value,
         match.start(),

@@ -58,7 +58,7 @@ def read(sentence: Sentence) -> Iterator[Reading]:
     flags = cues.families(words)
     if not sentence.chinese and not flags:
         return
-    if (sentence.chinese or flags & cues.ORDER) and not sentence.asks:
+    if (sentence.chinese or flags & cues.ORDER) and (not sentence.asks or orders.asks_for(sentence.text)):
         order = orders.order_in(sentence.text, sentence.chinese)
         if order is not None:
             yield from _ordered(sentence, order)
@@ -157,17 +157,19 @@ def _chinese(sentence: Sentence) -> Iterator[Reading]:
     if claim is not None and not sentence.asks and not kinds.is_one_off(sentence.text):
         yield _reading(claim, sentence.text, sentence.start, Stripped(sentence.text))
         return
-    goes_on = False
+    goes_on = subject = False
     for text, start, last in _clauses(sentence.text):
         if not cues.in_chinese(text):
             goes_on = goes_on and not _SWITCHES.search(text)
+            subject = text.startswith("我") and not _SWITCHES.search(text)
             continue
-        found = list(_clause(text, goes_on, sentence.text))
+        found = list(_clause(text, goes_on, subject, sentence.text))
         # Guards come last: most clauses with a cue claim nothing.
         asks = sentence.asks and last
         if found and (kinds.is_question(text, asks, chinese=True) or _skip(text)):
-            goes_on = False
+            goes_on = subject = False
             continue
+        subject = (subject or "我" in text) and not _SWITCHES.search(text)
         goes_on = bool(found) or (goes_on and "我" not in text and not _SWITCHES.search(text))
         for claim, bare in found:
             yield _reading(claim, text, sentence.start + start, bare)
@@ -181,13 +183,16 @@ def _skip(text: str) -> bool:
     return kinds.is_one_off(text) or kinds.is_hypothetical(text, chinese=True) or kinds.is_report(text, chinese=True)
 
 
-def _clause(text: str, goes_on: bool, sentence: str) -> Iterator[tuple[Claim, Stripped]]:
+def _clause(text: str, goes_on: bool, subject: bool, sentence: str) -> Iterator[tuple[Claim, Stripped]]:
     bare = strip_conditions(text)
     found = [*tastes_zh.find(bare.text, goes_on), *tools.find(bare.text, bool(bare.conditions))]
     if not found and bare.text != text:
         found = list(tastes_zh.find(text, goes_on))
         bare = Stripped(text) if found else bare
-    found += [*facts_zh.find(text, goes_on), *goals_zh.find(text, lambda: _LONG_TIME.search(sentence) is not None)]
+    found += [
+        *facts_zh.find(text, goes_on or subject),
+        *goals_zh.find(text, lambda: _LONG_TIME.search(sentence) is not None),
+    ]
     if not found and bare.conditions:
         found = list(_verbless(bare))
     for claim in _distinct(found):

@@ -45,7 +45,7 @@ _REPORT = re.compile(
 _REPORT_ZH = re.compile(
     r"(?:他|她|它|他们|她们|别人|有人|大家|朋友|同事|老板|妈妈|爸爸|父母|你|医生|老师|人家"
     r"|家人)们?(?:都|也|总|总是|常|经常|一直|刚刚?|跟我|对我)?(?:说|觉得|认为|以为|问|告诉|猜|建议|希望"
-    r"|叫|让)我?"
+    r")我?|(?:他|她|朋友|同事|老板|妈妈|爸爸|父母|你|老师|家人)们?(?:都|总是?|一直)?(?:叫|让)我"
 )
 _QUESTION_EN = re.compile(
     r"^\W*(?:(?:and|but|so|then|well|hi|hello|hey|ok|okay|by the way|also|now|please|actually"
@@ -92,6 +92,18 @@ def _sentence(text: str, begin: int, end: int, stop: str) -> Sentence | None:
         return None
     offset = begin + raw.index(trimmed)
     return Sentence(trimmed, offset, "?" in stop or "？" in stop, _CJK.search(trimmed) is not None)
+
+
+_HEDGE = re.compile(
+    r"\b(?:maybe|perhaps|possibly|i (?:guess|suppose)|not sure|might|probably|kind of think)\b|可能"
+    r"|也许|大概|或许|说不定",
+    re.IGNORECASE,
+)
+
+
+def is_hedged(text: str) -> bool:
+    """True where the speaker is not certain: then it is worth a second mention, not a memory."""
+    return _HEDGE.search(text) is not None
 
 
 def is_joke(text: str) -> bool:

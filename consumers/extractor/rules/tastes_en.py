@@ -57,9 +57,17 @@ _HOBBIES = re.compile(
     r"|mostly|also))? (?P<rest>.*)",
     re.IGNORECASE | re.DOTALL,
 )
+_FAN = re.compile(
+    r"\bI(?: am|'m) (?:also |really )*(?:a|an) (?:big |huge |real |great |avid |die-hard |lifelong )*"
+    r"(?P<what>[\w' ]{2,30}?) (?:fan|lover|enthusiast|addict|aficionado)\b(?! of)",
+    re.IGNORECASE,
+)
 _ENDS = re.compile(r"\b(?:anymore|any more|any longer)\b", re.IGNORECASE)
 _CHANGED = re.compile(r"\b(?:now|these days|nowadays|lately|from now on|instead)\b", re.IGNORECASE)
-_CUE = re.compile(r"\bfavou?rite|\bpreferred|\bhobb|\binterest|\bpassion|\bpastime", re.IGNORECASE)
+_CUE = re.compile(
+    r"\bfavou?rite|\bpreferred|\bhobb|\binterest|\bpassion|\bpastime|\bfan\b|\blover\b|\benthusiast\b|\baddict\b",
+    re.IGNORECASE,
+)
 _POLITE = re.compile(r"\bI (?:would|'d) (?:like|love|prefer)\b", re.IGNORECASE)
 _COPULA = re.compile(r"\bI(?:'|\u2019)m\b", re.IGNORECASE)
 _OWN_SUBJECT = re.compile(r"(?!(?:and|but) (?!I\b|I'))", re.IGNORECASE)
@@ -155,6 +163,9 @@ def _favourites(text: str) -> Iterator[Claim]:
     for match in _HOBBIES.finditer(text):
         for part in parts(match["rest"], match.start("rest")):
             yield _like(part.text, match.start(), part.end, "en.hobby")
+    for match in _FAN.finditer(text):
+        for part in parts(match["what"], match.start("what")):
+            yield _like(part.text, match.start(), match.end(), "en.fan")
     for match in _IS_FAVOURITE.finditer(text):
         what = match["what"].strip()
         if re.match(

@@ -41,8 +41,8 @@ _TASTE = re.compile(
 )
 # A clause without 我 that goes on from one that had it.
 _GOES_ON = re.compile(
-    rf"^(?P<adverbs>(?:而且|并且|同时|但是?|不过|尤其)?(?:也|还|又|更|最|尤其|特别){_ADVERB}*|但|不过"
-    rf"|可是?|却)(?:(?P<negative>{_NEGATIVE})|(?P<positive>{_POSITIVE}))(?!的)(?P<rest>.+)",
+    rf"^(?P<adverbs>(?:而且|并且|同时|但是?|不过|可是?|却|尤其)?{_ADVERB}*)"
+    rf"(?:(?P<negative>{_NEGATIVE})|(?P<positive>{_POSITIVE}))(?!的)(?P<rest>.+)",
     re.DOTALL,
 )
 _FAVOURITE = re.compile(

@@ -32,7 +32,7 @@ _BEFORE_EN = re.compile(
     r"|migrated (?:from [\w .+#]{2,24} )?to|changed to)|uses?|using|runs?(?: on)?|running(?: on)?"
     r"|works? with|writes?(?: (?:code |everything )?in)?|codes? in|prefers?|is (?:built|written"
     r"|based) (?:on|in|with)|program in|chose|went with|go with)"
-    r"|(?P<order>^(?:please |always |let'?s |from now on,? |actually,? |no,? )*(?:use|switch to|go with"
+    r"|(?P<order>\bI meant|^(?:please |always |let'?s |from now on,? |actually,? |no,? )*(?:use|switch to|go with"
     r"|change (?:it |that )?to|make (?:it|that)))"
     r"|(?P<not>\bnot [\w .+#]{2,24},? but)) (?:the |a )?(?:language |database |editor )?$",
     re.IGNORECASE,
@@ -42,7 +42,7 @@ _BEFORE_ZH = re.compile(
     r"|(?P<name>[A-Za-z][\w\-]*))?(?:的?(?:数据库|编辑器|语言|后端|前端|缓存|框架))?(?P<adverbs>(?:现在"
     r"|目前|平时|一直|主要|一般|都|就|默认|已经|也|还是|最近|还)*)"
     r"(?:(?P<no>不再?用|不再?使用|弃用)|(?P<moved>改成|改为|改用|换成|换为|换到|切换到|切到|迁移到|迁到"
-    r"|换用|转用|改回)了?|使用|用的?是?|采用|选用?|基于|(?P<not>不是.{1,12}[，,]?(?:而)?是))\s?$"
+    r"|换用|转用|改回)了?|使用|用的?是?|采用|选用?|基于|(?P<not>我?(?:说|指)的是|不是.{1,12}[，,]?(?:而)?是))\s?$"
 )
 # How far before a thing the choice of it may stand, and how many things one sentence may name.
 _REACH = 100
