@@ -40,7 +40,7 @@ def block(conn: Connection, vault: Vault, held: book.Held, ends: Ends) -> None:
         lock_refs(conn, exclusive=[held.lock or 0])
         row = conn.execute(book.SQL.subject_now, (subject,)).fetchone()
         handle, epoch, fence = row or (None, 1, {})
-        reached = _later(fence, ends())
+        reached = later(fence, ends())
         # The vault first: after a restore of PostgreSQL it is what says that this took place.
         vault.record_fences([Fence(subject, epoch, handle, reached)])
         passing("vault_blocked")
@@ -61,19 +61,24 @@ def block(conn: Connection, vault: Vault, held: book.Held, ends: Ends) -> None:
         }
         conn.execute(book.SQL.block_erasure, taken)
         if handle is not None:
-            _announce(conn, "blocked", held.id, handle, epoch)
+            announce_blocked(conn, handle, epoch)
     passing("blocked")
+
+
+def announce_blocked(conn: Connection, handle: bytes, epoch: int) -> None:
+    """Say on ``memory.changes`` that nothing may be read or written under a handle any more."""
+    _announce(conn, "blocked", handle, epoch)
 
 
 def announce_erased(conn: Connection, held: book.Held) -> None:
     """Say on ``memory.changes`` that a handle is empty."""
     if held.handle is not None:
-        _announce(conn, "erased", held.id, held.handle, held.epoch or 0)
+        _announce(conn, "erased", held.handle, held.epoch or 0)
 
 
-def _announce(conn: Connection, status: str, erasure: bytes, handle: bytes, epoch: int) -> None:
+def _announce(conn: Connection, status: str, handle: bytes, epoch: int) -> None:
     change = Change(status=status, handle=handle.hex(), epoch=epoch)
-    item = message(CHANGES, handle.hex(), change, f"{erasure.hex()}-{status}")
+    item = message(CHANGES, handle.hex(), change, f"{handle.hex()}-{status}")
     book.tell(conn, item.topic, item.key, item.type, item.event_id, item.body)
 
 
@@ -85,6 +90,6 @@ def tell_changes(conn: Connection, changed: Iterable[Version]) -> None:
         book.tell(conn, item.topic, item.key, item.type, item.event_id, item.body)
 
 
-def _later(old: dict[str, int], new: dict[str, int]) -> dict[str, int]:
+def later(old: dict[str, int], new: dict[str, int]) -> dict[str, int]:
     """The later of two fences in each partition: a fence never moves back."""
     return {place: max(old.get(place, 0), new.get(place, 0)) for place in {*old, *new}}

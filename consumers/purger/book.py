@@ -43,6 +43,7 @@ class Held:
     not_before: datetime | None
     blocked_at: datetime | None
     attempts: int
+    expected_digest: str | None
 
     def scope(self) -> Scope:
         """What the erasers are told."""
@@ -85,6 +86,11 @@ def set_plan(conn: Connection, held: Held, counts: Mapping[str, int], digest: st
     """Keep what was found when the request was accepted."""
     values = {"id": held.id, "owner": held.owner, "plan": Jsonb(dict(counts)), "digest": digest}
     conn.execute(SQL.set_plan, values)
+
+
+def refuse_plan(conn: Connection, held: Held) -> None:
+    """End a request whose plan is not the one that its dry run showed."""
+    conn.execute(SQL.refuse_plan, {"id": held.id, "owner": held.owner})
 
 
 def set_state(conn: Connection, held: Held, state: ErasureState) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -9,7 +10,7 @@ from datetime import datetime, timedelta
 from schemas.words import ErasureState, SelectorKind
 
 DEADLINE = timedelta(days=30)
-GRACE = timedelta(hours=24)
+GRACE = timedelta(seconds=float(os.environ.get("OBELUS_TENANT_GRACE_SECONDS", 24 * 3600)))
 """A whole tenant is destroyed only after this, so that `forget --cancel` can stop it."""
 
 

@@ -7,9 +7,11 @@ from consumers.purger.lines import is_whole
 from consumers.purger.narrow.steps import estimated
 from consumers.purger.planning import counted, digest_of
 from consumers.purger.registry import Parts
+from consumers.purger.tenant import many
 from schemas.eraser import Scope
 from schemas.events import Selector
 from schemas.settings import Settings
+from schemas.words import SelectorKind
 from stores.database import translate
 from stores.sealing import lock_of
 
@@ -32,6 +34,8 @@ def as_requested(settings: Settings, tenant: str, selector: Selector) -> tuple[d
             handle=handle,
             epoch=epoch,
         )
+        if selector.kind is SelectorKind.TENANT:
+            return counted(many(parts.erasers(), parts.observing(), parts.vault), scope)
         if is_whole(selector.kind):
             return counted(parts.erasers(), scope)
         counts = estimated(parts.observing(), parts.vault, handle, selector)

@@ -34,7 +34,7 @@ WHERE e.id = %(id)s
                       WHERE a.pid || '/' || a.backend_start = e.lease_owner))
 RETURNING me.name, e.id, e.tenant, e.subject, e.lock, e.kind, e.tag, e.state, e.handle, e.epoch,
           e.fence, e.plan, e.plan_digest, e.requested_at, e.deadline, e.not_before, e.blocked_at,
-          e.attempts;
+          e.attempts, e.expected_digest;
 
 -- name: release
 UPDATE erasures SET lease_owner = NULL, lease_until = NULL, attempts = %(attempts)s,
@@ -125,6 +125,18 @@ SET state = %(state)s, verified_at = COALESCE(verified_at, %(at)s), attempts = 0
     finished_at = CASE WHEN %(state)s = 'final' THEN COALESCE(finished_at, %(at)s) END,
     next_at = %(next_at)s, lease_owner = NULL, lease_until = NULL
 WHERE id = %(id)s AND lease_owner = %(owner)s;
+
+-- name: people_of
+SELECT ref, handle, epoch FROM subjects WHERE tenant = %s;
+
+-- name: page_of_people
+-- Only those with a life to end: a page that is done does not come again.
+SELECT ref, lock FROM subjects
+WHERE tenant = %s AND ref > %s AND handle IS NOT NULL ORDER BY ref LIMIT %s;
+
+-- name: refuse_plan
+UPDATE erasures SET state = 'cancelled', next_at = NULL, finished_at = now(), lease_owner = NULL
+WHERE id = %(id)s AND lease_owner = %(owner)s AND state = 'planned';
 
 -- name: items_of
 SELECT items FROM erasures WHERE id = %s;

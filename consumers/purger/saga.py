@@ -13,10 +13,11 @@ from consumers.purger.faults import passing
 from consumers.purger.narrow.steps import Narrow
 from consumers.purger.planning import counted, digest_of
 from consumers.purger.proof import Notary, next_look
+from consumers.purger.tenant import block_all, many
 from schemas import datamap
 from schemas.eraser import Eraser, Line, Scope
 from schemas.errors import ConfigurationError, TransientError, UnknownOutcome
-from schemas.words import ErasureState, LineStatus
+from schemas.words import ErasureState, LineStatus, SelectorKind
 from stores.database import Connection, translate
 from stores.vault import Vault
 
@@ -84,11 +85,17 @@ class Saga:
             counts, digest = self._planned(held)
             book.set_plan(self.conn, held, counts, digest)
             passing("planned")
+            if held.expected_digest not in (None, digest):
+                logger.warning("erasure %s: the plan has changed since its dry run", held.id.hex())
+                book.refuse_plan(self.conn, held)
+                return held
         if held.not_before is not None and held.not_before > datetime.now(UTC):
             wait = (held.not_before - datetime.now(UTC)).total_seconds()
             book.release(self.conn, held, wait, 0)
             return held
-        if lines.is_whole(held.kind):
+        if held.kind is SelectorKind.TENANT:
+            block_all(self.conn, self.vault, held, self.ends)
+        elif held.kind is SelectorKind.SUBJECT:
             block(self.conn, self.vault, held, self.ends)
         else:
             self.narrow.begin(held)
@@ -97,7 +104,7 @@ class Saga:
     def _planned(self, held: book.Held) -> tuple[dict[str, int], str]:
         scope = self._as_it_stands(held)
         if lines.is_whole(held.kind):
-            return counted(self.erasers, scope)
+            return counted(self._of(held), scope)
         counts = self.narrow.estimate(held, scope.handle)
         return counts, digest_of(counts, scope)
 
@@ -137,7 +144,9 @@ class Saga:
         return self._proven(held, made)
 
     def _of(self, held: book.Held) -> Sequence[Eraser]:
-        return self.erasers if lines.is_whole(held.kind) else self.some
+        if held.kind is SelectorKind.TENANT:
+            return many(self.erasers, self.conn, self.vault)
+        return self.erasers if held.kind is SelectorKind.SUBJECT else self.some
 
     def _proven(self, held: book.Held, made: list[Line]) -> list[Line]:
         """What the end of the key adds, where it ended, for what lay under it."""

@@ -85,6 +85,8 @@ def _over(found: Status, event: Deletion, wait: bool) -> bool:
     if found.not_before is not None and found.state is ErasureState.PLANNED:
         # A grace period is not waited for.
         return found.plan is not None
+    if found.state is ErasureState.CANCELLED:
+        return True
     return found.state in _ENDED if wait else found.plan is not None
 
 
@@ -122,6 +124,10 @@ def _exit_status(found: Status | None, event: Deletion, wait: bool) -> int:
         return NO if wait else DONE
     if event.cancel:
         return DONE if found.state is ErasureState.CANCELLED else NO
+    if found.state is ErasureState.CANCELLED:
+        changed = event.plan_digest not in (None, found.plan_digest)
+        note("the plan has changed since its dry run" if changed else "the request was cancelled")
+        return NO
     done = (ErasureState.VERIFIED, ErasureState.FINAL)
     waits_for_grace = found.not_before is not None and found.state is ErasureState.PLANNED
     return DONE if not wait or found.state in done or waits_for_grace else NO

@@ -11,6 +11,7 @@ import pytest
 
 from consumers.purger.consumer import Purger, Ready
 from consumers.purger.driver import Driver
+from consumers.purger.dryrun import as_requested
 from consumers.purger.registry import Parts
 from policy.verification import Claim, load_keys, verify
 from schemas import datamap
@@ -50,7 +51,8 @@ class Hand:
         self.last = result
         self.purger.settle(result)
         for request in result.decided.accepted:
-            self._blocked(request.id)
+            if request.kind is not SelectorKind.TENANT:
+                self._blocked(request.id)
         return ready.requests[0].id if ready.requests else b""
 
     def _blocked(self, erasure: bytes) -> None:
@@ -147,9 +149,7 @@ def test_a_subject_is_gone_and_the_receipt_says_so(hand: Hand) -> None:
 def test_an_unknown_subject_is_fenced_and_nothing_is_found(hand: Hand) -> None:
     erasure = hand.send(forget("nobody"))
     assert hand.advance(erasure) == "final"
-    verdict = verify(
-        hand.receipts(erasure)[0][0], load_keys(public_keys_file(hand.settings).read_bytes())
-    )
+    verdict = verify(hand.receipts(erasure)[0][0], load_keys(public_keys_file(hand.settings).read_bytes()))
     assert verdict.as_json()["stores"]["postgres"]["status"] == "nothing_found"
     assert verdict.predicate["subjectTag"] is None
     row = hand.parts.observing().execute("SELECT epoch, fence FROM subjects WHERE handle IS NULL")
@@ -194,9 +194,7 @@ def test_a_store_that_is_away_keeps_its_line_open_until_it_is_back(hand: Hand) -
     assert not hand.parts.vault.key_exists([gone.handle])
     hand.parts.redis = real
     assert hand.advance(erasure) == "final"
-    verdict = verify(
-        hand.receipts(erasure)[0][0], load_keys(public_keys_file(hand.settings).read_bytes())
-    )
+    verdict = verify(hand.receipts(erasure)[0][0], load_keys(public_keys_file(hand.settings).read_bytes()))
     assert verdict.as_json()["stores"]["redis"]["before"] == 2
 
 
@@ -209,3 +207,55 @@ def test_793_memories_go_within_two_seconds(hand: Hand) -> None:
     took = time.monotonic() - begun
     print(f"blocked after {blocked * 1000:.0f} ms, final after {took * 1000:.0f} ms")
     assert took < 2 and rows_of(hand, gone) == 0 and hand.parts.index.count(gone.handle) == 0
+
+
+def everybody(request: str, digest: str | None, *, tenant: str = "t9", cancel: bool = False) -> Deletion:
+    return Deletion(
+        request_id=request,
+        tenant=tenant,
+        requested_by="officer",
+        selector=None if cancel else Selector(kind=SelectorKind.TENANT),
+        plan_digest=digest,
+        cancel=cancel,
+    )
+
+
+def test_a_tenant_needs_the_digest_of_a_dry_run(hand: Hand) -> None:
+    seed(hand.settings, "t9", "u1", 2)
+    hand.send(everybody("w-0", None))
+    assert [letter.reason for letter in hand.last.dead_letters] == ["plan_required"]
+    erasure = hand.send(everybody("w-1", "00" * 32))
+    assert hand.row(erasure)[0] == "cancelled"
+
+
+def test_a_tenant_waits_out_its_grace_and_can_be_stopped(hand: Hand) -> None:
+    seed(hand.settings, "t8", "u1", 2)
+    _, digest = as_requested(hand.settings, "t8", Selector(kind=SelectorKind.TENANT))
+    erasure = hand.send(everybody("w-2", digest, tenant="t8"))
+    assert hand.row(erasure)[0] == "planned" and hand.advance(erasure) == "planned"
+    hand.send(everybody("w-2", None, tenant="t8", cancel=True))
+    assert hand.row(erasure)[0] == "cancelled" and hand.advance(erasure) == "cancelled"
+
+
+def test_a_whole_tenant_goes_and_its_neighbour_stays(hand: Hand) -> None:
+    people = [seed(hand.settings, "t7", f"u{n}", 3) for n in range(3)]
+    stays = seed(hand.settings, "t6", "u1", 3)
+    others = rows_of(hand, stays)
+    counts, digest = as_requested(hand.settings, "t7", Selector(kind=SelectorKind.TENANT))
+    assert counts["postgres.memories"] == 9
+    erasure = hand.send(everybody("w-3", digest, tenant="t7"))
+    conn = hand.parts.observing()
+    conn.execute("UPDATE erasures SET not_before = now() WHERE id = %s", (erasure,))
+    assert hand.advance(erasure) == "final"
+    assert sum(rows_of(hand, one) for one in people) == 0 and rows_of(hand, stays) == others
+    assert sum(hand.parts.index.count(one.handle) for one in people) == 0
+    assert not hand.parts.vault.key_exists([one.handle for one in people])
+    verdict = verify(hand.receipts(erasure)[0][0], load_keys(public_keys_file(hand.settings).read_bytes()))
+    stores = verdict.as_json()["stores"]
+    assert stores["postgres"]["before"] == 3 * (3 * 8 + 1)
+    assert stores["vault"] == {
+        "status": "erased",
+        "proven": ["absent", "compacted", "fenced"],
+        "before": 3,
+        "after": 0,
+    }
