@@ -59,5 +59,5 @@ def _keep(result: Result, memory: Memory, entries: Sequence[Entry], embedded: Em
         return CURRENT
     if embedded is None or embedded.version != memory.version:
         raise SubjectMoved("a memory changed while it was embedded")
-    result.writes.append(Write(memory.point(embedded.point), embedded.vector))
+    result.writes.append(Write(memory.point(embedded.point), embedded.vector, memory.updated_at))
     return INDEXED

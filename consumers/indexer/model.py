@@ -44,6 +44,7 @@ class Memory:
     visibility: Visibility
     expires_at: datetime | None
     indexed_version: int | None
+    updated_at: datetime
 
     def point(self, point_id: bytes) -> Point:
         """Give the row as a point of the index."""
@@ -103,10 +104,11 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """A point to be written."""
+    """A point to be written, and when the row that it was made from was last changed."""
 
     point: Point
     vector: Vector
+    made_from: datetime
 
 
 @dataclass(slots=True)

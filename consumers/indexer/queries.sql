@@ -14,7 +14,7 @@ SELECT DISTINCT handle FROM vectors WHERE memory = ANY(%(ids)s);
 
 -- name: memories
 SELECT id, handle, epoch, version, status = 'active', tenant, namespaces, type, sensitivity, visibility, expires_at,
-       indexed_version
+       indexed_version, updated_at
 FROM memories WHERE id = ANY(%s);
 
 -- name: ledger
@@ -58,13 +58,16 @@ WHERE v.point = ANY(%(points)s) AND v.state IN ('intent', 'written')
 RETURNING v.point;
 
 -- name: note_indexed
+-- A row that changed without a new version since the point was made from it waits for the tick.
 UPDATE memories AS m SET indexed_version = m.version
 FROM (
-    SELECT m.id, v.version FROM vectors AS v JOIN memories AS m ON m.id = v.memory
-    WHERE v.point = ANY(%(points)s)
+    SELECT m.id, v.version, w.made_from
+    FROM unnest(%(points)s::bytea[], %(made_from)s::timestamptz[]) AS w (point, made_from)
+    JOIN vectors AS v ON v.point = w.point
+    JOIN memories AS m ON m.id = v.memory
     ORDER BY m.id FOR UPDATE OF m
 ) AS written
-WHERE m.id = written.id AND m.version = written.version;
+WHERE m.id = written.id AND m.version = written.version AND m.updated_at = written.made_from;
 
 -- name: raise_generation
 -- What was found by the index of before must not be served from a cache.

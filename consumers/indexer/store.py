@@ -55,7 +55,8 @@ def close(tx: Connection, writes: Sequence[Write]) -> set[bytes]:
     _lock(tx, writes)
     wanted = _ids(writes)
     closed = [row[0] for row in tx.execute(_SQL.close, {"points": wanted}).fetchall()]
-    tx.execute(_SQL.note_indexed, {"points": closed})
+    made_from = {write.point.id: write.made_from for write in writes}
+    tx.execute(_SQL.note_indexed, {"points": closed, "made_from": [made_from[point] for point in closed]})
     moved = set(wanted).difference(closed)
     mark_removals(tx, list(moved))
     _raise_generation(tx, {write.point.handle for write in writes})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import orjson
@@ -473,3 +473,24 @@ def test_two_indexers_at_one_memory_agree(world: World) -> None:
     world.indexer.settle(results[0])
     other.close()
     assert world.agrees()
+
+
+def test_what_changes_without_a_new_version_is_written_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A repeat may prolong a memory; its version stays, and the index must not drop it at the old date."""
+    memory, upsert = world.remember("tea"), VectorIndex.upsert
+    world.run("UPDATE memories SET expires_at = now() + interval '1 second'")
+
+    def slow(self: VectorIndex, *args: Any) -> None:
+        upsert(self, *args)
+        world.run("UPDATE memories SET expires_at = NULL, indexed_version = NULL, updated_at = now()")
+
+    monkeypatch.setattr(VectorIndex, "upsert", slow)
+    world.take(memory)
+    monkeypatch.undo()
+    assert world.one("SELECT indexed_version FROM memories") == (None,)
+    world.run("UPDATE memories SET updated_at = now() - interval '1 minute'")
+    world.tick()
+    assert world.one("SELECT indexed_version FROM memories") == (1,)
+    later = datetime.now(UTC) + timedelta(days=1)
+    vector = turn(world.keys, embedder(world.settings).embed_query("tea"))
+    assert world.index.search(world.tenant, world.handle, vector, limit=1, now=later)
