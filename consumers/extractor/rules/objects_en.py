@@ -159,6 +159,8 @@ def _holds_together(left: str, separator: str, right: str) -> bool:
     """True where "and" joins one thing: "black and white films", "Pride and Prejudice", "rock and roll"."""
     if separator.strip(" ,") not in ("and", "or") or "," in separator:
         return left.count('"') % 2 == 1
+    if _MAKES.match(left.lstrip()) and not _VERB.match(right):
+        return True
     last, first = left.split()[-1:], right.split()[:1]
     if not last or not first or left.count('"') % 2 == 1:
         return True
@@ -169,6 +171,18 @@ def _holds_together(left: str, separator: str, right: str) -> bool:
     return named or (alone and _ADJECTIVE.match(last[0]) is not None) or (last[0].lower(), first[0].lower()) in _PAIRS
 
 
+# Making is not distributed: "to write poems and stories" likes to write both, and not to read the second.
+_MAKES = re.compile(
+    r"(?:to )?(?:create|creating|write|writing|make|making|build|building|draw|drawing|paint|painting"
+    r"|collect|collecting|compose|composing|design|designing|bake|baking|sew|sewing) \w",
+    re.IGNORECASE,
+)
+_VERB = re.compile(
+    r"(?:\w+ing|to|go|play|watch|read|listen|travel|cook|run|swim|eat|drink|do|write|draw|paint|sing"
+    r"|dance|hike|walk|take|make|bake|ride|climb|learn|study|visit|spend|hang|build|create|collect"
+    r"|explore|try)\b",
+    re.IGNORECASE,
+)
 _PAIRS = frozenset(
     (
         ("rock", "roll"),

@@ -29,7 +29,7 @@ _INSIDE = re.compile(
 )
 _LEAD = re.compile(
     r"^(?:[，,\s]|的是|是|去|到处去|上了|着|过|看到|那种(?=.+的)|一些|各种各样的?|各种|各类|各式各样的?"
-    r"|所有的?|很多|不同的?|做一些|尤其是?|特别是?|比如说?|例如|包括|像|一切|于|在空闲时间|在闲暇时"
+    r"|所有的?|很多|不同的?|尤其是?|特别是?|比如说?|例如|包括|像|一切|于|在空闲时间|在闲暇时"
     r"|有时|偶尔|经常|通常|一个人(?=去))+"
 )
 _TRAIL = re.compile(
@@ -48,8 +48,11 @@ _CONTEXT = re.compile(
     r"|人$|时$)"
 )
 _CONSUME = re.compile(
-    r"^[吃喝](?=.)|^(?:听|看|读|打|玩|去|品尝|品|阅读|观看|听听|看看|做|练习|练|学习|学|养|使用|用|享受)(?=..)"
+    r"^[吃喝](?:一?些)?(?=.)|^(?:听|看|读|打|玩|去|品尝|品|阅读|观看|听听|看看|做|练习|练|学习|学|养"
+    r"|使用|用|享受)(?:一?些)?(?=..)"
 )
+# Making is not distributed: 写诗歌和小说 likes to write both, and not to read the second.
+_MAKES = re.compile(r"^(?:去)?(?:写|做|画|弹|唱|创作|收集|收藏|拍摄|制作|烹饪|演奏)")
 _SHORT = 6
 
 
@@ -87,6 +90,7 @@ def _shares_attribute(items: list[str]) -> bool:
     )
 
 
+_VERB = re.compile(r"[写做画弹唱听看读打玩去吃喝跑游爬跳骑养旅摄编烹健散逛学练]")
 # "深度的文学风格" after 和: both attributes belong to what follows 的.
 _ATTRIBUTE = re.compile(r"[^，。、和]{1,4}的[^，。、]{1,6}$")
 
@@ -100,6 +104,8 @@ def _inside(body: str, cut: re.Match[str]) -> bool:
         # Spoken lists use 和; 与 stands in titles and names.
         return True
     if cut[0][-1] in "和、" and _ATTRIBUTE.match(right) and "的" not in left and (cut[0] == "和" or len(left) <= 2):
+        return True
+    if cut[0][-1] in "和及或" and _MAKES.match(left.rpartition("、")[2]) and not _VERB.match(right):
         return True
     if cut[0][-1] not in "和与及或跟像":
         return False
@@ -127,6 +133,7 @@ def _clean(body: str, begin: int, end: int) -> Part | None:
 
 def object_key(text: str) -> str:
     """Return the key of a thing: 听爵士乐 and 爵士乐 share one."""
-    bare = text.strip("《》\u201c\u201d\"' ")
-    shorter = _CONSUME.sub("", bare)
-    return normalise_key(shorter or bare)
+    bare = text.strip("\u201c\u201d\"' ")
+    if bare.startswith("《"):
+        return normalise_key(bare.strip("《》"))
+    return normalise_key(_CONSUME.sub("", bare) or bare)

@@ -270,3 +270,31 @@ def test_forget_that_points_at_the_last_memory(text: str) -> None:
 def test_standing_instructions(text: str, key: str, value: str, polarity: Polarity) -> None:
     draft = only(text)
     assert (draft.content.key, draft.content.value, draft.polarity) == (key, value, polarity)
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("I'm not vegetarian anymore", "diet"),
+        ("I no longer work at Initech", "employer"),
+        ("I don't live in Lyon anymore", "home"),
+        ("I no longer use Vim", "editor"),
+        ("我已经不吃素了", "diet"),
+        ("我不住在北京了", "home"),
+        ("我们不再用 MySQL 了", "database"),
+    ],
+)
+def test_no_longer_ends_a_fact(text: str, key: str) -> None:
+    draft = only(text)
+    assert draft.ends
+    assert draft.content.key == key
+
+
+@pytest.mark.parametrize("text", ["Maybe I like jazz", "I guess I prefer tea", "可能我喜欢爵士乐吧"])
+def test_a_hedged_claim_is_weak(text: str) -> None:
+    assert only(text).confidence < 0.55
+
+
+@pytest.mark.parametrize("text", ["Can you remember that I prefer dark mode?", "你能记住我喜欢深色模式吗？"])
+def test_a_polite_question_orders(text: str) -> None:
+    assert only(text).explicit

@@ -125,3 +125,21 @@ def test_what_is_no_taste_of_the_speaker(text: str) -> None:
 def test_a_wish_in_a_service_request_is_weak() -> None:
     draft = only("我喜欢安静，帮我找一家评分高的酒店吧")
     assert draft.confidence < 0.55
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("I like to write poems and short stories", ["write poems and short stories"]),
+        ("I love baking bread and hiking", ["baking bread", "hiking"]),
+        ("I like Spanish culture, music and food", ["Spanish culture, music and food"]),
+        ("I like action and comedy movies", ["action and comedy movies"]),
+        ("我喜欢写诗歌和小说", ["写诗歌和小说"]),
+        ("我喜欢做饭和跑步", ["做饭", "跑步"]),
+        ("我喜欢法国的电影，音乐和美食", ["法国的电影，音乐和美食"]),
+        ("我喜欢冰与火之歌", ["冰与火之歌"]),
+        ("我喜欢温和的天气", ["温和的天气"]),
+    ],
+)
+def test_what_belongs_together_is_one_thing(text: str, values: list[str]) -> None:
+    assert [value for _, value, _ in claims(text)] == values
