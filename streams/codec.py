@@ -46,6 +46,9 @@ REASONS = (
 SOURCE = "urn:obelus"
 TURN = "org.obelus.turn.v1"
 STRUCTURED = "application/cloudevents+json"
+MARKER = "org.obelus.marker.v1"
+"""Type of a roll marker (`streams.marker`): no event, no content; whoever reads an inbound log passes over it."""
+MARKER_BODY = b"{}"
 MAX_VALUE_BYTES = 8 * MAX_TEXT_BYTES
 """JSON escapes make a character of text at most six times as long; what is longer than that and
 some metadata is refused unread, so that a 16 MiB record costs no parsing."""
@@ -154,6 +157,11 @@ def record(arrived: Arrived, log: int) -> Record:
         arrived.timestamp()[1],
         headers.get("traceparent"),
     )
+
+
+def is_marker(record: Record) -> bool:
+    """Tell a roll marker; one that says something is none, and is refused like any unknown type."""
+    return record.type == MARKER and record.value == MARKER_BODY
 
 
 def headers_of(found: Any) -> dict[str, str]:

@@ -1,77 +1,125 @@
-"""The inbound logs: what others wrote lies there until their retention ends it."""
+"""The inbound logs: what others wrote lies there until retention ends it, or until Obelus may cut it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
+from redis import Redis
 
 from schemas import datamap
+from schemas.datamap import Entry
 from schemas.eraser import Observation, Plan, Properties, Scope
+from schemas.settings import Settings
+from schemas.topics import BY_NAME
 from schemas.words import LineStatus, Property
+from stores.database import Connection
 from streams.client import unavailable
+from streams.cutter import Cutter, Stretch, reason_of, told
+from streams.holders import Backups, Holders, no_backups
 
 _TIMEOUT_SECONDS = 5.0
+_SETTLE = timedelta(seconds=1)
+"""A cut waits so long after the block: readers pass the fence meanwhile, the segment before it grows old
+enough to be closed (`streams.rolling.ROLL_MS`), and erasures that come together share one cut."""
 
 
 class LogsEraser:
-    """Fenced at once; bytes expire by the topic's real retention, whose date is told."""
+    """Fenced at once; then cut where Obelus is the only reader, else left to the topic's real retention."""
 
     name = "logs"
-    version = "1"
+    version = "2"
 
-    def __init__(self, admin: AdminClient) -> None:
-        """Take an admin client."""
+    def __init__(self, admin: AdminClient, cutter: Cutter | None = None) -> None:
+        """Take an admin client, and what cuts; None where others read these logs too."""
         self._admin = admin
+        self._cutter = cutter
         self._entries = datamap.of(self.name)
 
+    @classmethod
+    def of(
+        cls,
+        settings: Settings,
+        admin: AdminClient,
+        connection: Callable[[], Connection],
+        redis: Redis,
+        backups: Backups = no_backups,
+    ) -> LogsEraser:
+        """Make the one for ``OBELUS_TURNS_LOG``."""
+        if settings.turns_log == "shared":
+            return cls(admin)
+        return cls(admin, Cutter(settings, admin, connection, Holders(admin, connection, redis, backups)))
+
     def properties(self) -> Properties:
-        """Records stay until their segment is old enough."""
-        can = frozenset({Property.FENCED, Property.EXPIRED})
-        return Properties(can, frozenset({Property.FENCED}))
+        """Records stay until their segment is old enough, or, cut, as long as the broker needs to remove it."""
+        can = {Property.FENCED, Property.EXPIRED}
+        if self._cutter is None:
+            return Properties(frozenset(can), frozenset({Property.FENCED}))
+        can |= {Property.ABSENT, Property.COMPACTED}
+        return Properties(frozenset(can), frozenset({Property.FENCED, Property.ABSENT}))
 
     def plan(self, scope: Scope) -> Plan:
-        """A log cannot be asked for one subject's records: nothing is counted."""
-        return Plan(scope, {entry.name: 0 for entry in self._entries})
+        """Count what lies below the fence, whoever's: a log cannot be asked for one subject's records.
+
+        Where it is not cut, and before there is a fence, nothing is counted.
+        """
+        counts = {entry.name: 0 for entry in self._entries}
+        if self._cutter is not None and scope.fence:
+            stretches = self._cutter.look(scope.fence)
+            counts = {entry.name: _left(_of(entry, stretches)) for entry in self._entries}
+        return Plan(scope, counts)
 
     def erase(self, plan: Plan) -> None:
-        """Nothing to do: the broker's retention does it."""
+        """Cut as far as everybody allows, once the block has settled; retention does the rest."""
+        scope = plan.scope
+        if self._cutter is not None and scope.fence and _settled(scope):
+            self._cutter.cut(scope.fence)
 
     def observe(self, scope: Scope) -> Sequence[Observation]:
-        """Read each topic's retention from the broker, and date its end from the block."""
+        """Ask each log where it begins and look at its files; where that does not do, date its end."""
         kept = self._kept_for()
         since = scope.blocked_at or datetime.now(UTC)
-        return [self._seen(entry.name, since, kept.get(entry.place)) for entry in self._entries]
+        stretches = self._cutter.look(scope.fence) if self._cutter is not None and scope.fence else None
+        seen = []
+        for entry in self._entries:
+            dated = _dated(entry, since, kept.get(entry.place))
+            own = None if stretches is None else _of(entry, stretches)
+            seen.append(dated if own is None else self._cut(entry, own, dated))
+        return seen
 
-    def _seen(self, entry: str, since: datetime, kept: timedelta | None) -> Observation:
-        if kept is None:
+    def _cut(self, entry: Entry, stretches: Sequence[Stretch], dated: Observation) -> Observation:
+        """Say how far one topic is cut; ``dated`` is what holds where it is not."""
+        assert self._cutter is not None  # noqa: S101 - there are stretches only where it is
+        files = self._cutter.files() is not None
+        targets = frozenset({Property.ABSENT, Property.COMPACTED} if files else {Property.ABSENT})
+        left = _left(stretches)
+        if left and dated.status is not LineStatus.EXPIRES:
             return Observation(
-                entry,
-                0,
+                entry.name, left, frozenset(), "the log begins below the fence", LineStatus.OPEN, reason=dated.reason
+            )
+        if left:
+            holders = self._cutter.holding(stretches)
+            return Observation(
+                entry.name,
+                left,
                 frozenset(),
-                "the topic keeps its records for ever",
-                LineStatus.OPEN,
-                reason="unlimited_retention",
+                f"{told(holders)}; else retention read from the broker",
+                LineStatus.EXPIRES,
+                expires_at=dated.expires_at,
+                reason=reason_of(holders),
+                targets=targets,
             )
-        until = since + kept
-        if until <= datetime.now(UTC):
-            return Observation(
-                entry,
-                0,
-                frozenset({Property.EXPIRED}),
-                "retention and roll time of the topic have passed since the block",
-                LineStatus.ERASED,
-            )
-        return Observation(
-            entry,
-            0,
-            frozenset(),
-            "readers refuse what lies before the fence; retention read from the broker",
-            LineStatus.EXPIRES,
-            expires_at=until,
-        )
+        clean = all(stretch.clean for stretch in stretches)
+        method = "every partition's low watermark is at or above the fence"
+        if files:
+            below = "no segment file holds" if clean else "segment files on their way out still hold"
+            method += f"; {below} an offset below it"
+        proven = targets if clean else frozenset({Property.ABSENT})
+        # An erasure shortly before may have cut it for this one too, so what was counted does not say.
+        status = LineStatus.ERASED if any(stretch.fence for stretch in stretches) else None
+        return Observation(entry.name, 0, proven, method, status, targets=targets)
 
     def _kept_for(self) -> dict[str, timedelta | None]:
         """How long after being written a record can still be there; None for ever."""
@@ -84,6 +132,8 @@ class LogsEraser:
                 retention, roll, lag = (
                     int(config[name].value) for name in ("retention.ms", "segment.ms", "file.delete.delay.ms")
                 )
+                # While a marker is appended the roll time is small; what counts is the one before and after.
+                roll = max(roll, int(BY_NAME[resource.name].config["segment.ms"]))
                 # A segment goes as a whole, when its youngest record is old enough; that one may
                 # be a whole roll time younger than ours.
                 total = timedelta(milliseconds=retention + roll + lag)
@@ -91,3 +141,27 @@ class LogsEraser:
         except KafkaException as error:
             raise unavailable(error) from error
         return found
+
+
+def _dated(entry: Entry, since: datetime, kept: timedelta | None) -> Observation:
+    if kept is None:
+        method, reason = "the topic keeps its records for ever", "unlimited_retention"
+        return Observation(entry.name, 0, frozenset(), method, LineStatus.OPEN, reason=reason)
+    until = since + kept
+    if until <= datetime.now(UTC):
+        method = "retention and roll time of the topic have passed since the block"
+        return Observation(entry.name, 0, frozenset({Property.EXPIRED}), method, LineStatus.ERASED)
+    method = "readers refuse what lies before the fence; retention read from the broker"
+    return Observation(entry.name, 0, frozenset(), method, LineStatus.EXPIRES, expires_at=until)
+
+
+def _settled(scope: Scope) -> bool:
+    return scope.blocked_at is not None and datetime.now(UTC) - scope.blocked_at >= _SETTLE
+
+
+def _of(entry: Entry, stretches: Iterable[Stretch]) -> list[Stretch]:
+    return [stretch for stretch in stretches if stretch.end.topic == entry.place]
+
+
+def _left(stretches: Iterable[Stretch]) -> int:
+    return sum(stretch.left for stretch in stretches)

@@ -11,7 +11,7 @@ from policy.screening import screen
 from schemas.errors import InvalidEvent
 from schemas.events import Control, Turn
 from schemas.words import Action
-from streams.codec import Position, Record, decode
+from streams.codec import Position, Record, decode, is_marker
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,8 @@ def hear(records: Iterable[Record]) -> Sequence[Heard | Ordered]:
     """Read and screen what windows are made of; anything else is passed over, the extractor answers for it."""
     found: list[Heard | Ordered] = []
     for record in records:
+        if is_marker(record):
+            continue
         try:
             event = decode(record)
         except InvalidEvent:
