@@ -209,9 +209,9 @@ class Intake:
             if held is None or not held.ready or offset is None or offset < held.reached:
                 continue
             held.reached = nexts[held] = offset + 1
-            arrived_record = record(item, held.log)
-            if not is_marker(arrived_record):
-                records.append(arrived_record)
+            taken = record(item, held.log)
+            if not is_marker(taken):
+                records.append(taken)
         for held in nexts:
             nexts[held] = held.reached
         return batch
