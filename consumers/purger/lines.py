@@ -16,6 +16,7 @@ ONLINE = frozenset({Store.POSTGRES, Store.QDRANT, Store.REDIS, Store.VAULT})
 
 KEY_ENTRY = "vault.keys"
 _BY_KEY = frozenset({Property.SHREDDED, Property.SPOILED})
+_BY_WORK = frozenset({Property.ABSENT, Property.COMPACTED})
 _EMPTY = frozenset({LineStatus.ERASED, LineStatus.NOTHING_FOUND})
 _SETTLED = _EMPTY | {LineStatus.RETAINED, LineStatus.WITHHELD}
 _WHOLE = frozenset({SelectorKind.SUBJECT, SelectorKind.TENANT})
@@ -121,9 +122,17 @@ def finished(line: Line) -> bool:
     """True where nothing more is waited for: final, or gone by a date that is known."""
     if line.status is LineStatus.OPEN:
         return False
+    proven = set(line.target) <= set(line.proven)
     if line.status is LineStatus.EXPIRES:
-        return line.expires_at is not None
-    return line.status is not LineStatus.ERASED or set(line.target) <= set(line.proven)
+        # Without a reason it is only a matter of moments until it goes before its date.
+        return line.expires_at is not None and (proven or line.reason is not None)
+    return line.status is not LineStatus.ERASED or proven
+
+
+def can_rise(line: Line) -> bool:
+    """True where erasing again may bring on what is missing: a cut that waits for readers, a rebuild for its time."""
+    missing = _BY_WORK & (set(line.target) - set(line.proven))
+    return bool(missing) and line.reason is None and line.status in (LineStatus.ERASED, LineStatus.EXPIRES)
 
 
 def _status(remaining: int, before: int) -> LineStatus:

@@ -20,8 +20,9 @@ from stores.vault import Vault
 from stores.vault_ledger import Head
 
 _TYPE = "org.obelus.receipt.v1"
-_WATCH = timedelta(minutes=1)
-"""How soon an erasure whose properties can still rise is looked at again."""
+_SOON, _WATCH, _WATCH_HELD = timedelta(seconds=1), timedelta(minutes=1), timedelta(minutes=15)
+"""How soon an erasure whose properties can still rise is looked at again, at first and at last, and one that
+somebody else holds back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,13 +112,24 @@ class Notary:
             "owner": held.owner,
             "state": state.value,
             "at": at,
-            "next_at": next_look(lines, state, at),
+            "next_at": next_look(lines, state, at, held.blocked_at),
         }
 
 
-def next_look(lines: Sequence[Line], state: ErasureState, at: datetime) -> datetime | None:
-    """When a property may rise: soon while one is missing, else on the first date; else never."""
+def next_look(
+    lines: Sequence[Line], state: ErasureState, at: datetime, since: datetime | None = None
+) -> datetime | None:
+    """When a property may rise: soon while one is missing, later the longer it takes; else on the first date.
+
+    What is held back for a reason of somebody else's is looked at now and then until its date.
+    """
     if state is not ErasureState.FINAL:
-        return at + _WATCH
+        return at + _wait(at, since, _WATCH)
     dates = [line.expires_at for line in lines if line.status is LineStatus.EXPIRES]
+    if any(line.status is LineStatus.EXPIRES and line.reason is not None for line in lines):
+        dates.append(at + _wait(at, since, _WATCH_HELD))
     return min((date for date in dates if date is not None), default=None)
+
+
+def _wait(at: datetime, since: datetime | None, most: timedelta) -> timedelta:
+    return most if since is None else min(most, max(_SOON, (at - since) / 2))

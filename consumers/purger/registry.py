@@ -80,7 +80,7 @@ class Parts:
     def erasers(self) -> Sequence[Eraser]:
         """Every eraser of the map, in the order of the design; keys last."""
         return (
-            LogsEraser(self.admin),
+            LogsEraser.of(self.settings, self.admin, self.observing, self.redis),
             static.topics(),
             TablesEraser(self.erasing, self.observing),
             SubjectsEraser(self.observing),
@@ -97,7 +97,7 @@ class Parts:
         """The erasers of a selector that leaves the subject alive."""
         lives = "the subject lives on"
         return (
-            LogsEraser(self.admin),
+            LogsEraser.of(self.settings, self.admin, self.observing, self.redis),
             static.topics(),
             RowsEraser(self.observing),
             static.Standing("subjects", LineStatus.RETAINED, lives, "subject_lives"),

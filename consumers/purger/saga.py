@@ -200,6 +200,8 @@ class Saga:
             if any(line.status is LineStatus.OPEN and line.after for line in seen):
                 logger.error("erasure %s: %s came back", scope.erasure.hex(), eraser.name)
                 seen = self._one(eraser, scope, before)
+            elif any(map(lines.can_rise, seen)):
+                seen = self._one(eraser, scope, before)
             made += seen
         made = self._proven(held, made)
         if any(line.reason in ("unavailable", "failed", "misconfigured") for line in made):
@@ -210,7 +212,7 @@ class Saga:
         if state is ErasureState.PARTIAL:
             book.release(self.conn, held, _pause(held.attempts), held.attempts + 1)
         elif told == lines.said(made):
-            looked = next_look(made, held.state, datetime.now(UTC))
+            looked = next_look(made, held.state, datetime.now(UTC), held.blocked_at)
             book.put_off(self.conn, held, looked)
         else:
             book.save_lines(self.conn, held.id, made)
