@@ -47,9 +47,10 @@ def _turned(vectors: Matrix, orders: NDArray[np.intp], signs: Matrix) -> Matrix:
     count, dim = vectors.shape
     block = _block(dim)
     mixer = _hadamard(block)
+    rows = np.arange(count, dtype=np.intp)[:, None] * dim
     for step in range(ROUNDS):
-        order = np.broadcast_to(orders[:, step], (count, dim))
-        moved = np.take_along_axis(vectors, order, axis=1) * signs[:, step]
+        places = orders[:, step] + rows
+        moved = vectors.ravel().take(places) * signs[:, step]
         vectors = np.asarray(moved.reshape(-1, block) @ mixer, np.float32).reshape(count, dim)
     return vectors
 
@@ -59,14 +60,13 @@ def _draw(secrets: Sequence[bytes], dim: int) -> tuple[NDArray[np.intp], Matrix]
 
     AES-256 in counter mode is the stream: the key is used for nothing else, hence the fixed start.
     """
-    words = ROUNDS * dim
-    streams = [
-        Cipher(algorithms.AES(secret), modes.CTR(_ZEROES)).encryptor().update(bytes(words * 8)) for secret in secrets
-    ]
-    drawn = np.frombuffer(b"".join(streams), "<u8").reshape(len(secrets), ROUNDS, dim)
-    # The order of random numbers is a random permutation; the lowest bit hardly bears on it and is the sign.
-    orders = np.argsort(drawn, axis=2)
-    signs = (drawn & np.uint64(1)).astype(np.float32) * np.float32(2) - np.float32(1)
+    size = ROUNDS * dim * 2
+    streams = [Cipher(algorithms.AES(secret), modes.CTR(_ZEROES)).encryptor().update(bytes(size)) for secret in secrets]
+    drawn = np.frombuffer(b"".join(streams), "<u2").reshape(len(secrets), ROUNDS, dim)
+    # The order of random numbers is a random permutation. Sixteen bits are sorted by radix, three times faster than
+    # more; the few equal ones keep their places, on every machine alike. The lowest bit, the sign, hardly bears on it.
+    orders = np.argsort(drawn, axis=2, kind="stable")
+    signs = (drawn & np.uint16(1)).astype(np.float32) * np.float32(2) - np.float32(1)
     return orders, signs
 
 
