@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from consumers.contract import Outcome
-from streams.metrics import BATCH_RECORDS, DEAD_LETTERS, EVENTS, RETRIES, STAGE_SECONDS
+from schemas.words import TurnOutcome
+from streams.metrics import BATCH_RECORDS, DEAD_LETTERS, ERASED_SOURCE, EVENTS, RETRIES, STAGE_SECONDS
 
 STAGES = (
     "prepare",
@@ -45,6 +46,8 @@ class Stages:
         self._records.observe(records)
         for outcome, number in result.counts.items():
             EVENTS.labels(self._consumer, outcome).inc(number)
+            if outcome == TurnOutcome.ERASED_SOURCE:
+                ERASED_SOURCE.labels(self._consumer).inc(number)
         for letter in result.dead_letters:
             self.give_up(letter.reason)
 
