@@ -25,9 +25,10 @@ from stores.database import Connection
 from stores.sql import load
 from stores.vault import open_vault
 from streams.codec import Message, Record, decode, message
+from streams.metrics import MEMORIES
 
 _SQL = load("consumers.resolver", "queries.sql")
-_CANDIDATES_EVERY_S = 60.0
+_SELDOM_S = 30.0
 _LOST_AT_ONCE = 5000
 
 
@@ -87,10 +88,12 @@ class Resolver(BaseConsumer[Ready, State, Result]):
         return changes(rows)
 
     def tick(self, tx: Connection) -> list[Message]:
-        """End what is past its time, withdraw what was edited; now and then remove old candidates."""
-        if time.monotonic() - self._forgot_at > _CANDIDATES_EVERY_S:
+        """End what is past its time, withdraw what was edited; now and then remove old candidates and count."""
+        if time.monotonic() - self._forgot_at > _SELDOM_S:
             if expiry.forget_candidates(tx) < expiry.CANDIDATES:
                 self._forgot_at = time.monotonic()
+            for status, number in expiry.totals(tx).items():
+                MEMORIES.labels(status).set(number)
         return changes([*expiry.expire(tx), *self._edits.withdraw(tx)])
 
     def reconcile(self, tx: Connection, lost: Sequence[Span]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from schemas.words import MemoryStatus
 from stores.database import Connection
 from stores.sql import load
 from stores.subjects import load_by_handle, lock_handles
@@ -35,3 +36,9 @@ def expire(tx: Connection, limit: int = MEMORIES) -> list[Changed]:
 def forget_candidates(tx: Connection, limit: int = CANDIDATES) -> int:
     """Remove decided candidates past their retention (W2); their ids stay in the lineage. Return how many."""
     return tx.execute(_SQL.forget_candidates, (limit,)).rowcount
+
+
+def totals(tx: Connection) -> dict[str, int]:
+    """Count memories by status; a status without any is 0, so that a gauge falls again."""
+    rows = tx.execute(_SQL.totals).fetchall()
+    return {status.value: 0 for status in MemoryStatus} | {row[0]: row[1] for row in rows}

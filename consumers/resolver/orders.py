@@ -14,9 +14,12 @@ from consumers.resolver.model import Decided, Memory
 from consumers.resolver.run import Run
 from consumers.resolver.slots import value_digest
 from schemas.records import Content, Draft
-from schemas.words import Action, MemoryStatus, Outcome, SourceType
+from schemas.words import Action, MemoryStatus, Outcome, SourceType, TurnOutcome
 
 APPLIED, REJECTED, NO_MATCH, NOT_APPLICABLE = "applied", "rejected", "no_match", "not_applicable"
+
+# Rules of the gate that are no judgement of the order's content.
+_REFUSALS = {"consent": TurnOutcome.NOT_PERMITTED.value, "target": NO_MATCH}
 
 _S = MemoryStatus
 _CONFIRMABLE = frozenset({_S.SUGGESTED, _S.PENDING, _S.CONFLICTED, _S.ACTIVE})
@@ -26,7 +29,7 @@ _RETURNABLE = frozenset({_S.SUPERSEDED, _S.REVOKED, _S.EXPIRED})
 
 def obey(run: Run, item: Decided) -> str:
     """Carry out an order and note on its control whether it was applied."""
-    outcome = REJECTED if item.outcome is not Outcome.ACCEPT else _carry_out(run, item)
+    outcome = _carry_out(run, item) if item.outcome is Outcome.ACCEPT else _REFUSALS.get(item.rule, REJECTED)
     if item.origin.control is not None:
         run.result.controls.append((item.origin.control, outcome == APPLIED, outcome))
     return outcome

@@ -213,3 +213,6 @@ WITH gone AS (DELETE FROM memories WHERE id = ANY(%b::bytea[]) RETURNING id),
     edges AS (DELETE FROM lineage l USING gone WHERE l.child = gone.id AND l.child_kind = 'memory'),
     history AS (DELETE FROM memory_versions v USING gone WHERE v.memory = gone.id)
 UPDATE memories m SET supersedes = NULL FROM gone WHERE m.supersedes = gone.id
+
+-- name: totals
+SELECT status, count(*) FROM memories GROUP BY status

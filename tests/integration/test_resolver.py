@@ -148,6 +148,41 @@ def test_orders_take_effect_and_say_so(line: Line) -> None:
     assert line.resolver.rows("SELECT DISTINCT actor FROM memory_versions WHERE rule = 'disabled'") == [("person",)]
 
 
+def test_what_is_sensitive_waits_for_the_person(line: Line) -> None:
+    """P6: announced as suggested, active only once it is confirmed, gone if nobody answers."""
+    line.say(turn("I am allergic to peanuts.", "m1"), turn("我对花生过敏。", "m2", subject="bo"))
+    assert line.values() == set()
+    assert [b'"suggested"' in one.body for one in line.resolver.said] == [True, True]
+    (mine,) = [one for one in line.memories(everything=True) if one.content.value == "peanuts"]
+    assert mine.expires_at is not None
+    line.say(control("confirm", "r1", memory=mine.id))
+    (active,) = line.memories()
+    assert (active.id, active.version, active.expires_at) == (mine.id, 2, None)
+    with connect(line._settings.database) as tx:
+        tx.execute("UPDATE memories SET expires_at = now() WHERE status = 'suggested'")
+    assert len(line.tick()) == 1
+    assert [str(one.status) for one in line.memories(everything=True) if one.id != mine.id] == ["expired"]
+
+
+def test_an_order_of_somebody_else_finds_nothing(line: Line) -> None:
+    line.say(turn("I love jazz.", "m1"))
+    (jazz,) = line.memories()
+    line.say(control("disable", "r1", subject="bo", memory=jazz.id))
+    assert line.values() == {"jazz"}
+    assert line.resolver.rows("SELECT applied, outcome FROM controls") == [(False, "no_match")]
+
+
+@pytest.mark.parametrize("who", ["ann", "room"])
+def test_an_erased_author_leaves_nothing_in_a_group(line: Line, who: str) -> None:
+    """W11: author and subject are both asked about."""
+    line.decide(turn("I love jazz.", "m1", subject="room", author="ann", visibility="shared"))
+    ref = open_vault(line._settings).lookup("acme").subject(who)  # type: ignore[union-attr]
+    with connect(line._settings.database) as tx:
+        tx.execute("UPDATE subjects SET epoch = epoch + 1 WHERE ref = %s", (ref,))
+    assert set(line.resolver.take(*line.decisions).counts) <= {"erased_source"}
+    assert line.resolver.rows("SELECT count(*) FROM memories") == [(0,)]
+
+
 def test_a_conversation_is_reverted(line: Line) -> None:
     line.say(turn("My favourite editor is Vim.", "m1"))
     line.say(turn("My favourite editor is Helix.", "m2", conversation="c2"))
