@@ -10,8 +10,10 @@ import re
 
 from consumers.extractor.rules import lexicon
 
-TASTE, FACT, GOAL, TOOL, ORDER, CONDITION, FIRST = (1 << bit for bit in range(7))
+# CONDITION can carry a sentence without a verb, BOUND only narrows what another family finds.
+TASTE, FACT, GOAL, TOOL, ORDER, CONDITION, BOUND, FIRST = (1 << bit for bit in range(8))
 _PERSONAL = TASTE | FACT | GOAL
+_FINDS = _PERSONAL | TOOL | ORDER | CONDITION
 
 _ENGLISH = {
     TASTE: "like love enjoy prefer adore fancy hate dislike detest loathe despise stand bear into fond keen"
@@ -40,6 +42,8 @@ _ENGLISH = {
     CONDITION: "weekdays weekday weekends weekend default monday tuesday wednesday thursday friday saturday sunday"
     " mondays tuesdays wednesdays thursdays fridays saturdays sundays morning afternoon evening"
     " night summer winter spring autumn phone laptop project project's work home years",
+    BOUND: "when whenever except but during before after school dinner lunch breakfast bed office tablet computer"
+    " desktop ipad mobile week workdays repo repository codebase fall night at",
     FIRST: "i i'm i've i'd my me",
 }
 _FLAGS: dict[str, int] = {}
@@ -79,7 +83,8 @@ def families(words: set[str]) -> int:
         flags |= _FLAGS.get(word, 0)
     if not flags & FIRST:
         flags &= ~_PERSONAL
-    return flags & ~FIRST
+    # Only what can find something counts; what merely narrows comes along.
+    return flags & ~FIRST if flags & _FINDS else 0
 
 
 def in_chinese(text: str) -> bool:

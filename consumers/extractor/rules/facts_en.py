@@ -78,6 +78,6 @@ def _learning(text: str) -> Iterator[Claim]:
 
 _LEARNING = re.compile(
     rf"{I_AM}(?: (?:lately|recently))? (?:learning|studying|teaching myself|taking (?:lessons|classes"
-    rf"|a course) in|practi[sc]ing)(?P<how> (?:how )?to)? (?P<rest>.*)|(?!)(?P<none>)",
+    rf"|a course) in|practi[sc]ing)(?P<how> (?:how )?to)? (?P<rest>.*)",
     re.IGNORECASE | re.DOTALL,
 )

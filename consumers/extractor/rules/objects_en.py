@@ -1,4 +1,4 @@
-"""What an English verb governs: "painting, playing piano and tea tasting" are three things."""
+"""What an English verb governs: "chess, baking bread and long walks" are three things."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def _split(body: str) -> Iterator[tuple[int, int]]:
 
 
 def _shares_attribute(items: list[str]) -> bool:
-    """True for "Spanish culture, music and food" and "shooting near beaches, mountains and lakes": one thing each."""
+    """True for "Irish dance, music and food" and "camping near rivers, lakes and forests": one thing each."""
     first, others = items[0].strip(), [item.strip() for item in items[1:]]
     if not others or not all(_NOUN.fullmatch(item) for item in others):
         return False
@@ -147,7 +147,7 @@ _LISTS = re.compile(r"such as|including|for example|e\.g\.| like ")
 _NOUN = re.compile(r"(?!\w+ing\b)[a-z]+")
 _NATIONAL = re.compile(r"[A-Z][a-z]+(?:ish|ese|ian|can|nch|man|eek|ish|aelic) [a-z]+$")
 _PLACED = re.compile(r"\w+ing (?:near|in|at|on|with|from|about|around|between) ")
-# "action and comedy movies": what shares a head is one thing.
+# "horror and fantasy novels": what shares a head is one thing.
 _HEAD = re.compile(
     r"(?:movie|film|music|book|novel|food|cuisine|game|sport|literature|song|work|art|show|dishe?"
     r"|activitie|culture|weather|painting|stor[iy]e?|paint|style|restaurant|drink|flavor|flavour|animal"
@@ -156,7 +156,7 @@ _HEAD = re.compile(
 
 
 def _holds_together(left: str, separator: str, right: str) -> bool:
-    """True where "and" joins one thing: "black and white films", "Pride and Prejudice", "rock and roll"."""
+    """True where "and" joins one thing: "black and white films", "War and Peace", "rock and roll"."""
     if separator.strip(" ,") not in ("and", "or") or "," in separator:
         return left.count('"') % 2 == 1
     if _MAKES.match(left.lstrip()) and not _VERB.match(right):
@@ -171,7 +171,7 @@ def _holds_together(left: str, separator: str, right: str) -> bool:
     return named or (alone and _ADJECTIVE.match(last[0]) is not None) or (last[0].lower(), first[0].lower()) in _PAIRS
 
 
-# Making is not distributed: "to write poems and stories" likes to write both, and not to read the second.
+# Making is not distributed: "to write songs and plays" likes to write both, and not to read the second.
 _MAKES = re.compile(
     r"(?:to )?(?:create|creating|write|writing|make|making|build|building|draw|drawing|paint|painting"
     r"|collect|collecting|compose|composing|design|designing|bake|baking|sew|sewing) \w",

@@ -1,4 +1,4 @@
-"""What a Chinese verb governs: 绘画、弹钢琴和品茶 are three things."""
+"""What a Chinese verb governs: 下棋、烤面包和钓鱼 are three things."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _CONSUME = re.compile(
     r"^[吃喝](?:一?些)?(?=.)|^(?:听|看|读|打|玩|去|品尝|品|阅读|观看|听听|看看|做|练习|练|学习|学|养"
     r"|使用|用|享受)(?:一?些)?(?=..)"
 )
-# Making is not distributed: 写诗歌和小说 likes to write both, and not to read the second.
+# Making is not distributed: 写歌词和剧本 likes to write both, and not to read the second.
 _MAKES = re.compile(r"^(?:去)?(?:写|做|画|弹|唱|创作|收集|收藏|拍摄|制作|烹饪|演奏)")
 _SHORT = 6
 
@@ -84,14 +84,14 @@ def _split(body: str) -> Iterator[tuple[int, int, bool]]:
 
 
 def _shares_attribute(items: list[str]) -> bool:
-    """True for 西班牙的文化，音乐和美食: what follows shares the attribute of the first and is one thing with it."""
+    """True for 法国的电影，音乐和美食: what follows shares the attribute of the first and is one thing with it."""
     return (
         len(items) > 1 and "的" in items[0][1:-1] and all(1 < len(item) <= 3 and "的" not in item for item in items[1:])
     )
 
 
 _VERB = re.compile(r"[写做画弹唱听看读打玩去吃喝跑游爬跳骑养旅摄编烹健散逛学练]")
-# "深度的文学风格" after 和: both attributes belong to what follows 的.
+# 简单和耐用的工具: both attributes belong to what follows 的.
 _ATTRIBUTE = re.compile(r"[^，。、和]{1,4}的[^，。、]{1,6}$")
 
 
@@ -110,7 +110,7 @@ def _inside(body: str, cut: re.Match[str]) -> bool:
     if cut[0][-1] not in "和与及或跟像":
         return False
     around = body[max(0, cut.start() - 1) : cut.end() + 3]
-    # 和朋友一起: with somebody, not and; a bare attribute before it ("动作和爱情的电影") is left whole.
+    # 和朋友一起: with somebody, not and; a bare attribute before it ("热闹和安静的街道") is left whole.
     return (
         _INSIDE.search(around) is not None
         or re.match(r"(?:朋友|家人|同事|别人|他人|同学|大家|孩子|人)", right) is not None

@@ -111,7 +111,7 @@ def _english(sentence: Sentence, words: set[str], flags: int) -> Iterator[Readin
     if claim is not None:
         found, bare = [claim], Stripped(text)
     else:
-        bare = strip_conditions(text)
+        bare = strip_conditions(text) if flags & (cues.CONDITION | cues.BOUND) else Stripped(text)
         found = list(_english_claims(text, bare, words, flags))
     # The guards come last: most sentences with a cue claim nothing, and guards read the whole of one.
     if found and not _unfit(sentence) and not kinds.is_report(text, chinese=False):

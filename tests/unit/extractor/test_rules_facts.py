@@ -43,8 +43,8 @@ from tests.unit.extractor.spoken import claims, drafts, only
         ("我养了一只猫叫豆包", "has.猫", "一只猫叫豆包"),
         ("我老婆叫王芳", "relation.老婆", "王芳"),
         ("我不吃猪肉", "diet.猪肉", "猪肉"),
-        ("我最近在学做菜", "learning.做菜", "做菜"),
-        ("我的性格比较内向", "personality", "内向"),
+        ("我最近在学木工", "learning.木工", "木工"),
+        ("我的性格有点慢热", "personality", "慢热"),
     ],
 )
 def test_facts(text: str, key: str, value: str) -> None:
@@ -67,7 +67,7 @@ def test_the_subject_goes_on() -> None:
         "I have a cold",
         "I have a question",
         "I live in fear",
-        "I'm learning a new skill",
+        "I'm learning new things",
         "我是一个人来的",
         "我在学习",
         "我叫了外卖",
@@ -174,11 +174,11 @@ def test_a_goal_of_next_month_begins_with_it() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "I want to find some movies",
+        "I want to find a hammer",
         "I'm planning to go out for dinner tonight",
         "I want to talk to you",
         "I plan to clean up today",
-        "我想找一家餐馆",
+        "我想找一家书店",
         "我打算今晚吃火锅",
         "我想和你聊聊",
     ],

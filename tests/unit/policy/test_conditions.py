@@ -34,7 +34,7 @@ def test_conditions_are_named(text: str, rest: str, conditions: tuple[str, ...],
 
 @pytest.mark.parametrize(
     "text",
-    ["I love summer", "我喜欢夏天", "我平时没事的时候喜欢打球", "除了自然，我还喜欢音乐", "I love being at home"],
+    ["I love summer", "我喜欢夏天", "我平时没事的时候喜欢下棋", "除了下棋，我还喜欢钓鱼", "I love being at home"],
 )
 def test_what_only_looks_like_a_condition_is_none(text: str) -> None:
     assert strip_conditions(text).conditions == ()
