@@ -24,6 +24,7 @@ from recall.sessions import Windows
 from recall.truth import Person, Truth, person, verify, write_trace
 from recall.usage import Usage
 from recall.validity import valid
+from schemas.errors import KeyMissing, SubjectMoved, TransientError, UnknownOutcome
 from schemas.ids import within
 from schemas.words import Sensitivity
 from stores.database import Connection, translate
@@ -77,7 +78,8 @@ class Recall:
         except Exception as error:
             # The message may carry what was asked or remembered: only its class is shown.
             log.warning("recall degraded: %s", type(error).__name__)
-            self._truth.failed()
+            if _is_of_the_part(error):
+                self._truth.failed()
             return self._counted(Answer(degraded=True))
         self._truth.succeeded()
         return self._counted(answer)
@@ -136,7 +138,8 @@ class Recall:
             result = call()
         except Exception as error:
             log.warning("recall without the index: %s", type(error).__name__)
-            breaker.failed()
+            if _is_of_the_part(error):
+                breaker.failed()
             return None
         breaker.succeeded()
         return result
@@ -219,6 +222,11 @@ class Recall:
     @property
     def _index_version(self) -> str:
         return self._parts.embedder.name
+
+
+def _is_of_the_part(error: Exception) -> bool:
+    """True where the next asker would fare no better; one person's missing key must not silence everybody."""
+    return isinstance(error, TransientError | UnknownOutcome) and not isinstance(error, KeyMissing | SubjectMoved)
 
 
 def cleared(clearance: Sensitivity) -> list[str]:
