@@ -12,7 +12,7 @@ SELECT id, handle, body, turn, control, type, source_type FROM candidates;
 
 -- name: memories
 SELECT id, handle, body, version, status, type, polarity, source_type, sensitivity, visibility,
-       confidence, importance, explicit, source_count, valid_from, valid_to, expires_at
+       confidence, importance, explicit, source_count, valid_from, valid_to
 FROM memories;
 
 -- name: decisions

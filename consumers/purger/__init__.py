@@ -7,9 +7,13 @@ from schemas.settings import Settings
 
 def main(settings: Settings) -> int:
     """Run the consumer until it is told to stop; give the process's exit status."""
+    import logging
+
     from consumers.purger.consumer import Purger
     from consumers.worker import run
 
+    # One line for each request to the index says nothing that metrics do not.
+    logging.getLogger("httpx").setLevel(logging.WARNING)
     purger = Purger(settings)
     try:
         return run(purger, settings)

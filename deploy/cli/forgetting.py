@@ -144,7 +144,8 @@ def _is_ours(found: Status, event: Deletion) -> bool:
 def by_store(counts: Mapping[str, int]) -> dict[str, int]:
     """Sum counts by map entry up to counts by store; stores that hold nothing countable are left out."""
     found: dict[str, int] = {}
-    for entry, count in counts.items():
+    order = list(datamap.BY_NAME)
+    for entry, count in sorted(counts.items(), key=lambda item: order.index(item[0])):
         store = datamap.BY_NAME[entry].store
         if store in _COUNTED:
             found[store.value] = found.get(store.value, 0) + count
