@@ -1,7 +1,9 @@
 """What the rule extractor and the default policy make of conversation files, and what a turn costs.
 
 Usage: ``python benchmarks/extraction.py FILE... [--sample N] [--seed S]``. A file holds one JSON object a line with
-``user``, ``role``, ``text`` and ``at``. Costs are processor time, so that busy neighbours do not count. Memories are told apart as the resolver does: by namespace, key, conditions.
+``user``, ``role``, ``text`` and ``at``.
+Costs are processor time, so that busy neighbours do not count. Memories are told apart as the resolver does: by
+namespace, key and conditions.
 """
 
 from __future__ import annotations

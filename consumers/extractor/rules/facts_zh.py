@@ -11,6 +11,8 @@ from consumers.extractor.rules.claim import PROFILE, Claim
 from consumers.extractor.rules.objects_zh import object_key, parts
 
 _RULES = (*identity_zh.RULES, *life_zh.RULES)
+# One look for all cues: four of five clauses have none.
+_ANY_CUE = re.compile("|".join(sorted({re.escape(piece) for row in _RULES for piece in row.cue})))
 _VAGUE_LEARNING = re.compile(
     r"^(?:如何|怎么|怎样|一些|一个|一门|一项|一种|新的?|更多|很多|着|会|到|完|过|上|业|校|期|历|位|费"
     r"|得|如|了|好|不|东西|知识|技能|的|和|如|去|学|中$|生|院|管理情绪|自己|应该|方面|任务|时|时候"
@@ -26,7 +28,7 @@ def find(clause: str, goes_on: bool = False) -> Iterator[Claim]:
         for found in find(f"我{clause}"):
             yield replace(found, start=max(found.start - 1, 0), end=found.end - 1)
         return
-    if "我" in clause:
+    if "我" in clause and _ANY_CUE.search(clause):
         for cue, pattern, make in _RULES:
             if not any(map(clause.__contains__, cue)):
                 continue

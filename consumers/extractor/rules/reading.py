@@ -54,9 +54,12 @@ def read(sentence: Sentence) -> Iterator[Reading]:
     """Yield what a sentence of the speaker's own words claims."""
     if len(sentence.text) > _MAX_SENTENCE:
         return
-    words = cues.words_of(sentence.text)
-    flags = cues.families(words)
-    if not sentence.chinese and not flags:
+    words: set[str] = set()
+    flags = 0
+    if not sentence.chinese:
+        words = cues.words_of(sentence.text)
+        flags = cues.families(words)
+    if not (cues.in_chinese(sentence.text) if sentence.chinese else flags):
         return
     if (sentence.chinese or flags & cues.ORDER) and (not sentence.asks or orders.asks_for(sentence.text)):
         order = orders.order_in(sentence.text, sentence.chinese)
