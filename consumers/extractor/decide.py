@@ -168,7 +168,7 @@ class _Run:
         """Propose from the stored events of a conversation; what was proposed before is not again (W9)."""
         place = (keys.handle, self._place(keys, order.conversation or ""))
         for turn in self._state.remembered.get(place, ()):
-            if turn.id not in self._result.revised:
+            if turn.id not in self._result.revised and turn.id not in self._state.tombstones:
                 self._propose_again(order, turn, subject, keys)
 
     def _propose_again(self, order: Order, turn: Remembered, subject: SubjectRow, keys: SubjectKeys) -> None:

@@ -50,7 +50,10 @@ def look(tx: Connection, vault: Vault, ready: Ready) -> State:
         known=_known(tx, turns),
         refused=_ids(tx, _SQL.known_refusals, turns | edits),
         orders=_ids(tx, _SQL.known_controls, {names[item.position] for item in orders}),
-        tombstones=vault.has_tombstones(item.tombstone for item in heard),
+        # Of a stored turn its id is the tombstone: what came of it was erased, so nothing is proposed of it again.
+        tombstones=vault.has_tombstones(
+            [*(item.tombstone for item in heard), *(turn.id for turns in remembered.values() for turn in turns)]
+        ),
         remembered=remembered,
         proposed=_proposed(tx, remembered),
     )
