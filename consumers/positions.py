@@ -51,6 +51,11 @@ def read(tx: Tx, consumer: str, numbers: Iterable[int]) -> dict[Part, int]:
     return {(log, part): following for log, part, following in rows}
 
 
+def cuts(tx: Tx, numbers: Iterable[int]) -> dict[Part, int]:
+    """Read how far these logs were cut on purpose, every reader being past that."""
+    return {(log, part): upto for log, part, upto in tx.execute(_SQL.cuts, {"logs": sorted(set(numbers))})}
+
+
 def add(tx: Tx, consumer: str, starts: Mapping[Part, int]) -> None:
     """Enter first positions; one that is there already stays as it is."""
     if starts:

@@ -10,6 +10,9 @@ ON CONFLICT (topic_id) DO NOTHING
 SELECT log, part, next FROM positions
 WHERE consumer = %(consumer)s AND log = ANY(%(logs)s::smallint[])
 
+-- name: cuts
+SELECT log, part, upto FROM log_cuts WHERE log = ANY(%(logs)s::smallint[])
+
 -- name: add
 INSERT INTO positions (consumer, log, part, next)
 SELECT %(consumer)s, * FROM unnest(%(logs)s::smallint[], %(parts)s::int[], %(nexts)s::bigint[])

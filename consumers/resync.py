@@ -138,9 +138,15 @@ class Resync:
     ) -> None:
         """Deal with what logs have lost: stop for an inbound one, go on loudly for one of ours."""
         lost = {at: held for at, held in parts.items() if courses[held].lost}
-        spans = []
+        upto = positions.cuts(tx, [log for log, _ in lost]) if lost else {}
+        spans, replayed = [], []
         for at, held in lost.items():
             start, stop = courses[held].lost or (0, 0)
+            if stop == courses[held].start and stop <= upto.get(at, -1):
+                # Obelus cut the log there itself, when this consumer was past it: this is a replay.
+                logger.warning("%s/%d is replayed from %d, where it was cut", held.topic, held.part, stop)
+                replayed.append(Move(*at, stored[at], courses[held].start))
+                continue
             if _inbound(held.topic):
                 raise LostRange(
                     f"{held.topic}/{held.part}: offsets {start} to {stop - 1} were not read by "
@@ -149,6 +155,8 @@ class Resync:
             logger.error("%s/%d has lost offsets %d to %d", held.topic, held.part, start, stop - 1)
             LOST.labels(self.consumer.name, held.topic).inc(stop - start)
             spans.append(Span(*at, start, stop))
+        if replayed:
+            positions.move(tx, self.consumer.name, replayed)
         if spans:
             moves = [Move(*at, stored[at], courses[held].start) for at, held in lost.items()]
             positions.move(tx, self.consumer.name, moves)

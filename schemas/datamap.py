@@ -127,7 +127,7 @@ ENTRIES: tuple[Entry, ...] = (
 
 BY_NAME = {entry.name: entry for entry in ENTRIES}
 
-NO_SUBJECT = frozenset({"logs", "positions", "tenants", "receipt_heads"})
+NO_SUBJECT = frozenset({"logs", "log_cuts", "positions", "tenants", "receipt_heads"})
 """Tables with nothing of any one subject; the introspection test allows these besides the map."""
 
 

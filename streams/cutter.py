@@ -16,7 +16,7 @@ from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from schemas.settings import Settings
-from stores.database import Connection, translate
+from stores.database import Connection, columns, translate
 from streams.client import unavailable
 from streams.fence import INBOUND
 from streams.holders import Holder, Holders, Kind, limit
@@ -28,6 +28,12 @@ _TIMEOUT_SECONDS = 10.0
 _LOOKS, _PAUSE_SECONDS = 5, 0.1
 """How long readers are given to pass the marker: half a second, then the next look goes on."""
 _NUMBERS = "SELECT no, topic_id FROM logs WHERE no = ANY(%s::smallint[])"
+_REMEMBER = """
+INSERT INTO log_cuts (log, part, upto)
+SELECT l.no, c.part, c.upto FROM unnest(%s::text[], %s::int[], %s::bigint[]) AS c(topic_id, part, upto)
+JOIN logs l ON l.topic_id = c.topic_id
+ON CONFLICT (log, part) DO UPDATE SET upto = GREATEST(log_cuts.upto, EXCLUDED.upto), at = now()
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +118,7 @@ class Cutter:
         free = [stretch for stretch in wanted if limits[stretch.place] >= stretch.fence]
         targets = {s.place: limits[s.place] for s in wanted if limits[s.place] < s.fence}
         targets |= self._boundaries(free)
-        self._delete({stretch.place: targets[stretch.place] for stretch in wanted if stretch.place in targets}, wanted)
+        self._delete(targets, wanted)
 
     def files(self) -> SegmentFiles | None:
         """The broker's files, where they are to be seen from here."""
@@ -150,11 +156,16 @@ class Cutter:
         return files.boundary(end.topic, end.topic_id, end.part, stretch.fence) if files else None
 
     def _delete(self, targets: Mapping[Place, int], stretches: Sequence[Stretch]) -> None:
-        lows = {stretch.place: stretch.end.low for stretch in stretches}
-        asked = [TopicPartition(*place, offset) for place, offset in sorted(targets.items()) if offset > lows[place]]
-        if not asked:
+        ends = {stretch.place: stretch.end for stretch in stretches}
+        targets = {place: offset for place, offset in sorted(targets.items()) if offset > ends[place].low}
+        if not targets:
             return
+        rows = [(ends[place].topic_id, ends[place].part, offset) for place, offset in targets.items()]
+        with translate():
+            # Before it happens: a cut that nobody remembers would look like a loss.
+            self._connection().execute(_REMEMBER, columns(rows, 3))
         try:
+            asked = [TopicPartition(*place, offset) for place, offset in targets.items()]
             for future in self._admin.delete_records(asked, request_timeout=_TIMEOUT_SECONDS).values():
                 future.result(_TIMEOUT_SECONDS)
         except KafkaException as error:
