@@ -6,7 +6,7 @@ by place are the window, in whatever order and however often they arrive.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any, Final, cast
@@ -94,7 +94,6 @@ class WindowStore:
     def __init__(self, client: Redis) -> None:
         """Take a client whose answers are bytes."""
         self._client = client
-        self._swap = client.register_script(_COMPARE_AND_SET)
 
     def read(self, keys: SubjectKeys, epoch: int, conversation: bytes) -> Window | None:
         """A window, None where there is none or it does not open.
@@ -102,39 +101,53 @@ class WindowStore:
         Raises:
             PartUnavailable: Redis does not answer.
         """
-        return _opened(keys, conversation, self._get(window_key(keys.handle, epoch, conversation)))
+        place = (keys.handle, epoch, conversation)
+        return _opened(keys, place, self.held([place])[place])
 
-    def merge(self, keys: SubjectKeys, epoch: int, conversation: bytes, *parts: Iterable[WindowTurn]) -> Window:
-        """Merge turns into a window and keep it for another week.
-
-        Raises:
-            PartUnavailable: Redis does not answer, or others kept writing this window.
-        """
-        key = window_key(keys.handle, epoch, conversation)
-        for _ in range(_ATTEMPTS):
-            held = self._get(key)
-            known = _opened(keys, conversation, held) or ()
-            window = merged(known, *parts)
-            if held and window == known:
-                return window
-            if self._set(key, held, keys.seal(conversation, _plain(window))):
-                return window
-        raise PartUnavailable("Redis: a session window is contended")
-
-    def missing(self, places: Collection[Place]) -> set[Place]:
-        """Those of the windows that are not there.
+    def held(self, places: Collection[Place]) -> dict[Place, bytes]:
+        """The sealed windows as they are held, empty where there is none; one round trip.
 
         Raises:
             PartUnavailable: Redis does not answer.
         """
         wanted = list(places)
         if not wanted:
-            return set()
+            return {}
         with _translated():
-            pipe = self._client.pipeline(transaction=False)
-            for place in wanted:
-                pipe.exists(window_key(*place))
-            return {place for place, there in zip(wanted, pipe.execute(), strict=True) if not there}
+            found = cast("list[bytes | None]", self._client.mget([window_key(*place) for place in wanted]))
+        return {place: value or b"" for place, value in zip(wanted, found, strict=True)}
+
+    def merge(
+        self,
+        keys: Mapping[bytes, SubjectKeys],
+        additions: Mapping[Place, Iterable[WindowTurn]],
+        held: Mapping[Place, bytes] | None = None,
+    ) -> None:
+        """Merge turns into windows and keep them for another week; one round trip where nobody else writes them.
+
+        Args:
+            keys: by handle.
+            additions: turns by window.
+            held: what `held` gave a moment ago, to save asking again.
+
+        Raises:
+            PartUnavailable: Redis does not answer, or others kept writing these windows.
+        """
+        pending = dict(additions)
+        for _ in range(_ATTEMPTS):
+            before = held if held is not None else self.held(pending)
+            changed: dict[Place, tuple[bytes, bytes]] = {}
+            for place, turns in pending.items():
+                own = keys[place[0]]
+                known = _opened(own, place, before[place]) or ()
+                window = merged(known, turns)
+                if window != known:
+                    changed[place] = before[place], own.seal(place[2], _plain(window))
+            lost = self._swap(changed)
+            if not lost:
+                return
+            pending, held = {place: pending[place] for place in lost}, None
+        raise PartUnavailable("Redis: session windows are contended")
 
     def drop(self, places: Collection[Place]) -> None:
         """Delete windows.
@@ -146,13 +159,15 @@ class WindowStore:
             with _translated():
                 self._client.delete(*(window_key(*place) for place in places))
 
-    def _get(self, key: str) -> bytes:
+    def _swap(self, changed: Mapping[Place, tuple[bytes, bytes]]) -> list[Place]:
+        """Replace windows that are still what they were; give those that are not."""
+        if not changed:
+            return []
         with _translated():
-            return cast("bytes | None", self._client.get(key)) or b""
-
-    def _set(self, key: str, held: bytes, sealed: bytes) -> bool:
-        with _translated():
-            return bool(self._swap(keys=[key], args=[held, sealed, TTL_SECONDS]))
+            pipe = self._client.pipeline(transaction=False)
+            for place, (before, after) in changed.items():
+                pipe.eval(_COMPARE_AND_SET, 1, window_key(*place), before, after, str(TTL_SECONDS))
+            return [place for place, done in zip(changed, pipe.execute(), strict=True) if not done]
 
 
 @contextmanager
@@ -167,11 +182,11 @@ def _plain(window: Window) -> bytes:
     return orjson.dumps([asdict(turn) for turn in window])
 
 
-def _opened(keys: SubjectKeys, conversation: bytes, sealed: bytes) -> Window | None:
+def _opened(keys: SubjectKeys, place: Place, sealed: bytes) -> Window | None:
     if not sealed:
         return None
     try:
-        rows: list[dict[str, Any]] = orjson.loads(keys.open(conversation, sealed))
+        rows: list[dict[str, Any]] = orjson.loads(keys.open(place[2], sealed))
         return tuple(WindowTurn(**row) for row in rows)
     except (KeyMissing, TypeError, ValueError):
         # Damaged, or of another version: the event log has the turns.

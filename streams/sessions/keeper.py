@@ -133,14 +133,14 @@ class Keeper:
         self, by_window: Mapping[Place, Sequence[WindowTurn]], keys: Mapping[bytes, SubjectKeys], people: _People
     ) -> None:
         """Write under the subjects' shared locks, then look again: a lost session has lost its locks too."""
-        missing = self._windows.missing(by_window)
-        stored = self._stored([place for place in by_window if place not in self._touched or place in missing], keys)
-        for place, turns in by_window.items():
-            handle, epoch, conversation = place
-            self._windows.merge(keys[handle], epoch, conversation, turns, stored.get(place, ()))
+        held = self._windows.held(by_window)
+        unknown = [place for place, window in held.items() if place not in self._touched or not window]
+        stored = self._stored(unknown, keys)
+        additions = {place: (*turns, *stored.get(place, ())) for place, turns in by_window.items()}
+        self._windows.merge(keys, additions, held)
         try:
-            held = load_by_ref(self._connection, people.rows)
-            moved = any(held[ref].handle != row.handle for ref, row in people.rows.items())
+            now = load_by_ref(self._connection, people.rows)
+            moved = any(now[ref].handle != row.handle for ref, row in people.rows.items())
         except psycopg.Error:
             self._windows.drop(by_window)
             raise

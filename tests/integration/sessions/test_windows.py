@@ -141,10 +141,11 @@ def test_secrets_repeats_and_pauses(fresh_settings: Settings, run: Run) -> None:
     assert b"said" not in held
 
 
+@pytest.mark.slow
 def test_killing_it_changes_nothing(fresh_settings: Settings, run: Run) -> None:
     people = [f"p{n}" for n in range(6)]
     process, sent = run(), 0
-    for _ in range(3):
+    for _ in range(2):
         for _ in range(20):
             publish(fresh_settings, [turn(who, f"{who}-talk", sent) for who in people])
             sent += 1
@@ -193,4 +194,36 @@ def store_turns(settings: Settings, subject: str, conversation: str, numbers: ra
                 (name, ref, row.handle, row.epoch, ref, keys.id("conversation", conversation),
                  START + timedelta(seconds=number), body, log[0], number),
             )  # fmt: skip
+    vault.close()
+
+
+def test_an_erased_persons_old_turns_do_not_come_back_and_a_new_life_does(fresh_settings: Settings, run: Run) -> None:
+    run()
+    publish(fresh_settings, [turn("dee", "c", n) for n in range(3)])
+    eventually(lambda: window(fresh_settings, "dee", "c"), [f"said {n}" for n in range(3)])
+    # Block, as the purger does it, with a fence after what the log has.
+    vault = open_vault(fresh_settings)
+    lookup = vault.lookup("default")
+    assert lookup is not None
+    ref = lookup.subject("dee")
+    with connect(fresh_settings.database, autocommit=True) as connection:
+        handle = load_by_ref(connection, [ref])[ref].handle
+        log = connection.execute("SELECT no FROM logs WHERE topic = %s", (TURNS,)).fetchone()
+        assert log is not None
+        fence = ", ".join(f'"{log[0]}/{part}": 5' for part in range(16))
+        connection.execute(
+            "UPDATE subjects SET epoch = epoch + 1, handle = NULL, body = NULL, fence = %s WHERE ref = %s",
+            ("{" + fence + "}", ref),
+        )
+        redis_client(fresh_settings).flushdb()
+        # Two more before the fence: late ones. The marker shows that they were read.
+        publish(fresh_settings, [turn("dee", "c", n) for n in (3, 4)])
+        publish(fresh_settings, [turn("marker", "m", 1)])
+        eventually(lambda: window(fresh_settings, "marker", "m"), ["said 1"])
+        time.sleep(1)
+        assert load_by_ref(connection, [ref])[ref].handle is None
+        assert window(fresh_settings, "dee", "c") == []
+        publish(fresh_settings, [turn("dee", "c", 5)])
+        eventually(lambda: window(fresh_settings, "dee", "c"), ["said 5"])
+        assert load_by_ref(connection, [ref])[ref].handle not in (None, handle)
     vault.close()
