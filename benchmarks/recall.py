@@ -155,7 +155,7 @@ def _raw(settings: Settings) -> Side:
     lookup = vault.lookup("default")
     if lookup is None:
         raise RuntimeError("nothing was loaded")
-    handles = dict(connection.execute("SELECT ref, handle FROM subjects").fetchall())
+    handles: dict[bytes, bytes] = dict(connection.execute("SELECT ref, handle FROM subjects").fetchall())
 
     def prepare(subject: str, query: str) -> Callable[[], None]:
         handle = handles[lookup.subject(subject)]
