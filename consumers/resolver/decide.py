@@ -15,7 +15,7 @@ from consumers.resolver.slots import value_digest
 from schemas.words import MemoryStatus, Outcome, TurnOutcome
 
 LAST = "last"
-NONE, MERGED, ENDED, NO_MATCH = "none", "merged", "ended", "no_match"
+NONE, MERGED, ENDED, NO_MATCH, REVERTED = "none", "merged", "ended", "no_match", "reverted"
 # What an ending may be about: these are in use or wait to be.
 _IN_USE = frozenset({MemoryStatus.ACTIVE, MemoryStatus.CONFLICTED, MemoryStatus.SUGGESTED, MemoryStatus.PENDING})
 
@@ -45,6 +45,8 @@ def _take(run: Run, candidate: bytes) -> str:
         return obey(run, item)
     if item.outcome is Outcome.REJECT:
         return NONE
+    if run.reverted(item):
+        return REVERTED
     return _end(run, item) if item.draft.ends else _claim(run, item)
 
 

@@ -62,6 +62,7 @@ def look(tx: Connection, vault: Vault, policy: Policy, ready: Ready) -> State:
         memories=memories,
         endings=endings_of(tx, slots),
         now=clock(tx),
+        reverts=reader.reverts(tx),
     )
 
 

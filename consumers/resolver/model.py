@@ -66,14 +66,20 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Revert:
-    """What a control takes back: one conversation (keyed hash), or what was said from ``since`` until ``until``."""
+    """What a control takes back: one conversation (keyed hash), or what was said from ``since`` until ``until``.
 
+    ``before`` is its own place in the event log, row and step: what is said after it stays.
+    """
+
+    before: tuple[int, int]
     conversation: bytes | None
     since: datetime | None
     until: datetime | None
 
-    def covers(self, conversation: bytes | None, at: datetime) -> bool:
+    def covers(self, order: Order, conversation: bytes | None, at: datetime) -> bool:
         """True where something said there and then is taken back."""
+        if order[:2] >= self.before:
+            return False
         if self.conversation is not None and conversation != self.conversation:
             return False
         return (self.since is None or at >= self.since) and (self.until is None or at < self.until)
@@ -216,6 +222,7 @@ class State:
         applied: candidates that already left something behind.
         memories: all memories of the slots that the batch may touch.
         endings: endings of those slots.
+        reverts: what was taken back of each person, by handle.
         now: the database's clock.
     """
 
@@ -226,6 +233,7 @@ class State:
     memories: Sequence[Memory]
     endings: Mapping[Slot, Sequence[Ending]]
     now: datetime
+    reverts: Mapping[bytes, Sequence[Revert]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)

@@ -113,18 +113,15 @@ def _revert(run: Run, item: Decided) -> str:
     revert, handle = item.revert, item.keys.handle
     if revert is None:
         return NO_MATCH
+    run.revert(handle, revert)
     touched: set[bytes] = set()
     for memory in run.of_handle(handle):
-        gone = [
-            evidence
-            for evidence in memory.evidence
-            if evidence.order < item.order and revert.covers(evidence.conversation, evidence.at)
-        ]
+        gone = [one for one in memory.evidence if revert.covers(one.order, one.conversation, one.at)]
         if gone:
             run.void(memory, gone)
             touched.add(memory.identity)
     for slot, endings in run.endings(handle):
-        lost = [ending for ending in endings if revert.covers(ending.conversation, ending.at)]
+        lost = [ending for ending in endings if revert.covers(ending.order, ending.conversation, ending.at)]
         if lost:
             run.unend(slot, lost)
             touched.add(slot[1])

@@ -51,6 +51,14 @@ FROM unnest(%b::bytea[], %b::bytea[], %b::timestamptz[], %b::timestamptz[]) AS w
 JOIN endings e ON e.handle = w.handle AND (w.conversation IS NULL OR e.conversation = w.conversation)
     AND (w.since IS NULL OR e.at >= w.since) AND (w.until IS NULL OR e.at < w.until)
 
+-- name: reverts
+-- What was taken back already: claims from there that arrive later are taken back too.
+SELECT k.handle, k.id, k.body, k.pos,
+       (SELECT coalesce(max(b.row), 0) FROM turns b
+        WHERE b.handle = k.handle AND b.log = k.log AND b.part = k.part AND b.pos < k.pos)
+FROM controls k
+WHERE k.handle = ANY(%b::bytea[]) AND k.action = 'revert' AND k.outcome IN ('applied', 'no_match')
+
 -- name: memories
 SELECT m.id, m.handle, m.identity, m.value_digest, m.type, m.polarity, m.source_type, m.sensitivity, m.visibility,
        m.confidence, m.importance, m.explicit, m.valid_from, m.valid_to, m.expires_at, m.review_at, m.status,

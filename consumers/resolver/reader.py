@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -96,7 +97,7 @@ class Reader:
     def _with_slot(self, item: Decided, control: bytes | None) -> Decided:
         draft, keys = item.draft, item.keys
         if draft.action is Action.REVERT and item.origin.control is not None and control is not None:
-            return replace(item, revert=_revert(orjson.loads(keys.open(item.origin.control, control)), keys))
+            return replace(item, revert=_revert(keys, item.origin.control, control, item.order[:2]))
         if draft.action is not None:
             return replace(item, target=bytes.fromhex(draft.target) if draft.target else None)
         if draft.ends:
@@ -119,6 +120,13 @@ class Reader:
             return None
         temporary = item.draft.type is MemoryType.TEMPORARY_PREFERENCE
         return (item.origin.at if temporary else item.decided_at) + lifetime
+
+    def reverts(self, tx: Connection) -> dict[bytes, list[Revert]]:
+        """Return what the people of the batch have taken back before."""
+        found: defaultdict[bytes, list[Revert]] = defaultdict(list)
+        for handle, control, body, offset, after in tx.execute(_SQL.reverts, (list(self._keys),)).fetchall():
+            found[handle].append(_revert(self._keys[handle], control, body, (after, offset + 1)))
+        return found
 
     def slots(self, tx: Connection) -> set[Slot]:
         """Return every slot that the batch may touch, and open what its orders are about."""
@@ -199,10 +207,11 @@ def _origin(row: tuple[Any, ...], keys: SubjectKeys) -> Origin | None:
     return Origin(after, offset + 1, ordered_at, control=control, actor=actor)
 
 
-def _revert(body: Mapping[str, Any], keys: SubjectKeys) -> Revert:
-    conversation = body.get("conversation")
-    since, until = body.get("since"), body.get("until")
+def _revert(keys: SubjectKeys, control: bytes, sealed: bytes, before: tuple[int, int]) -> Revert:
+    body = orjson.loads(keys.open(control, sealed))
+    conversation, since, until = (body.get(name) for name in ("conversation", "since", "until"))
     return Revert(
+        before,
         keys.id("conversation", conversation) if conversation else None,
         datetime.fromisoformat(since) if since else None,
         datetime.fromisoformat(until) if until else None,

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from consumers.resolver.evidence import Ending, Evidence, Kind, graded
-from consumers.resolver.model import Cause, Decided, Memory, Result, Slot, State, StoredEnding, Support, Version
+from consumers.resolver.model import Cause, Decided, Memory, Result, Revert, Slot, State, StoredEnding, Support, Version
 from consumers.resolver.settle import Rules, Standing, Told, settle
 from consumers.resolver.slots import memory_id
 from schemas.records import Draft
@@ -23,7 +23,7 @@ _LEVELS = {level: rank for rank, level in enumerate(Sensitivity)}
 class Run:
     """The memories of a batch; decisions are taken one after another, so batches may be cut anywhere."""
 
-    __slots__ = ("_endings", "_rules", "_slots", "memories", "result", "state")
+    __slots__ = ("_endings", "_reverts", "_rules", "_slots", "memories", "result", "state")
 
     def __init__(self, state: State, rules: Rules) -> None:
         """Start from what the stores say, which is not changed."""
@@ -33,6 +33,7 @@ class Run:
         self._slots: defaultdict[Slot, list[Memory]] = defaultdict(list)
         self.memories: dict[bytes, Memory] = {}
         self._endings: dict[Slot, list[Ending]] = {slot: list(found) for slot, found in state.endings.items()}
+        self._reverts = {handle: list(found) for handle, found in state.reverts.items()}
         for stored in state.memories:
             memory = copy(stored)
             memory.evidence = list(stored.evidence)
@@ -51,7 +52,18 @@ class Run:
         """Return all known memories of one person."""
         return [memory for memory in self.memories.values() if memory.subject.handle == handle]
 
+    def reverted(self, item: Decided) -> bool:
+        """Tell whether the person has already taken back what a decision brings."""
+        found = self._reverts.get(item.keys.handle)
+        if not found:
+            return False
+        return any(one.covers(item.order, item.origin.conversation, item.origin.at) for one in found)
+
     # Changing
+
+    def revert(self, handle: bytes, revert: Revert) -> None:
+        """Remember what is taken back, for what arrives later."""
+        self._reverts.setdefault(handle, []).append(revert)
 
     def begin(self, item: Decided, identity: bytes, digest: bytes, draft: Draft) -> Memory:
         """Begin a memory with what a draft says; it has no evidence and no status yet."""
@@ -85,7 +97,6 @@ class Run:
 
     def merge(self, memory: Memory, draft: Draft) -> None:
         """Let a repeat add to what is known: the first source stays, the highest marks count (C2)."""
-        memory.confidence = max(memory.confidence, graded(draft.confidence))
         memory.importance = max(memory.importance, graded(draft.importance))
         memory.explicit = memory.explicit or draft.explicit
         memory.sensitivity = max(memory.sensitivity, draft.sensitivity, key=_LEVELS.__getitem__)
@@ -164,10 +175,11 @@ class Run:
         moved = memory.status is not standing.status
         told = _summary(memory, self._rules)
         held = standing.intervals[-1] if standing.intervals else (told.since, None)
-        found = (standing.status, over, standing.expires_at, told.source, told.row, *held)
+        found = (standing.status, over, standing.expires_at, told.source, told.confidence, told.row, *held)
         if found == _placed(memory):
             return False
-        memory.status, memory.supersedes, memory.expires_at, memory.source_type, memory.row = found[:5]
+        memory.status, memory.supersedes, memory.expires_at = found[:3]
+        memory.source_type, memory.confidence, memory.row = told[:3]
         memory.valid_from, memory.valid_to = held
         if moved and len(standing.intervals) > 1:
             memory.intervals = standing.intervals
@@ -185,6 +197,7 @@ def _placed(memory: Memory) -> tuple[object, ...]:
         memory.supersedes,
         memory.expires_at,
         memory.source_type,
+        memory.confidence,
         memory.row,
         memory.valid_from,
         memory.valid_to,
@@ -192,9 +205,10 @@ def _placed(memory: Memory) -> tuple[object, ...]:
 
 
 class _Summary(NamedTuple):
-    """What the evidence of a memory comes to: strongest source, newest row of the log, and since when it is said."""
+    """What the evidence of a memory comes to: strongest source, highest confidence, newest row, first time."""
 
     source: SourceType
+    confidence: float
     row: int
     since: datetime
 
@@ -202,10 +216,11 @@ class _Summary(NamedTuple):
 def _summary(memory: Memory, rules: Rules) -> _Summary:
     said = [item for item in memory.evidence if item.kind.asserts]
     if not said:
-        return _Summary(memory.source_type, memory.row, memory.valid_from)
+        return _Summary(memory.source_type, memory.confidence, memory.row, memory.valid_from)
     first, last = min(said), max(said)
     strongest = max((item.source_type for item in said), key=rules.authority.__getitem__)
-    return _Summary(strongest, last.order[0], first.holds_from)
+    surest = max(item.confidence for item in said)
+    return _Summary(strongest, surest, last.order[0], first.holds_from)
 
 
 def kind_of(outcome: Outcome) -> Kind:

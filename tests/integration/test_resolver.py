@@ -187,8 +187,13 @@ def test_a_conversation_is_reverted(line: Line) -> None:
     line.say(turn("My favourite editor is Vim.", "m1"))
     line.say(turn("My favourite editor is Helix.", "m2", conversation="c2"))
     assert line.values() == {"Helix"}
+    line.decide(turn("I love jazz.", "m3", conversation="c2"))
+    late = line.decisions
     line.say(control("revert", "r1", conversation="c2"))
     assert line.values() == {"Vim"}
+    assert line.resolver.take(*late).counts == {"reverted": 1}
+    line.say(turn("I love rain.", "m4", conversation="c2"))
+    assert line.values() == {"Vim", "rain"}
 
 
 def test_forget_that(line: Line) -> None:

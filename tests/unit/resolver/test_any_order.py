@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from consumers.resolver.model import Decided
-from schemas.words import MemoryType, Polarity, SourceType
-from tests.unit.resolver.world import World, claim, ends
+from schemas.words import Action, MemoryType, Polarity, SourceType
+from tests.unit.resolver.world import World, claim, ends, order
 
 ROWS = st.integers(1, 12)
 CLAIMS = st.builds(
@@ -28,7 +28,8 @@ CLAIMS = st.builds(
     turn=st.sampled_from(["x", "y"]),
 )
 ENDS = st.builds(ends, ROWS, st.sampled_from(["Vim", "Helix", ""]), key=st.sampled_from(["editor", "ide"]))
-DECISIONS = st.lists(st.one_of(CLAIMS, CLAIMS, CLAIMS, ENDS), min_size=1, max_size=14)
+REVERTS = st.builds(order, ROWS, st.just(Action.REVERT), conversation=st.sampled_from(["c1", "c2"]))
+DECISIONS = st.lists(st.one_of(CLAIMS, CLAIMS, CLAIMS, CLAIMS, ENDS, REVERTS), min_size=1, max_size=14)
 
 
 def played(decisions: Sequence[Decided], cuts: Sequence[int] = ()) -> World:

@@ -82,13 +82,13 @@ def order(row: int, action: Action, target: Memory | None = None, **fields: Any)
         action=action,
         target=target.id.hex() if target else None,
     )
-    name = f"{action}.{row}.{step}"
+    name = f"{action}.{row}.{step}.{fields}"
     origin = Origin(row, step, NOON + timedelta(minutes=row, seconds=step), control=named(name), actor="person")
     made = decided(name, draft, origin, outcome)
     if action is not Action.REVERT:
         return replace(made, target=target.id if target else None)
     conversation = named(fields["conversation"]) if "conversation" in fields else None
-    return replace(made, revert=Revert(conversation, fields.get("since"), fields.get("until")))
+    return replace(made, revert=Revert((row, step), conversation, fields.get("since"), fields.get("until")))
 
 
 def decided(name: str, draft: Draft, origin: Origin, outcome: str) -> Decided:
@@ -126,6 +126,7 @@ class World:
     applied: set[bytes] = field(default_factory=set)
     contents: dict[bytes, Content] = field(default_factory=dict)
     controls: dict[bytes, tuple[bool, str]] = field(default_factory=dict)
+    reverts: list[Revert] = field(default_factory=list)
     now: datetime = NOON
 
     def take(self, *items: Decided, refused: Iterable[Decided] = (), erased: Iterable[Decided] = ()) -> Result:
@@ -138,9 +139,11 @@ class World:
             memories=list(self.memories.values()),
             endings=self.endings,
             now=self.now,
+            reverts={HANDLE: self.reverts},
         )
         ready = Ready(tuple(Announced(item.position, item.candidate, HANDLE, 1) for item in items))
         result = decide(ready, state, RULES)
+        self.reverts += [item.revert for item in items if item.revert is not None and not self._answered(item)]
         self._apply(result)
         return result
 
@@ -204,7 +207,7 @@ class World:
         return [(row.version, str(row.status), row.rule) for row in self.versions if row.memory == memory.id]
 
     def summary(self) -> Sequence[tuple[Any, ...]]:
-        """The end state, without ids and versions, which tell of the way there."""
+        """The end state, without ids, versions and what was taken back, which tell of the way there."""
         digests = {memory.id: memory.digest for memory in self.memories.values()}
         return sorted(
             (
@@ -221,4 +224,5 @@ class World:
                 str(memory.expires_at),
             )
             for memory in self.memories.values()
+            if memory.evidence
         )
