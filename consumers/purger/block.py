@@ -8,6 +8,7 @@ from psycopg.types.json import Jsonb
 
 from consumers.purger import book
 from consumers.purger.faults import passing
+from consumers.purger.lines import is_whole
 from schemas.events import Change
 from schemas.topics import CHANGES
 from schemas.words import MemoryStatus
@@ -72,7 +73,7 @@ def announce_blocked(conn: Connection, handle: bytes, epoch: int) -> None:
 
 def announce_erased(conn: Connection, held: book.Held) -> None:
     """Say on ``memory.changes`` that a handle is empty."""
-    if held.handle is not None:
+    if held.handle is not None and is_whole(held.kind):
         _announce(conn, "erased", held.handle, held.epoch or 0)
 
 

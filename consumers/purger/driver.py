@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 
 from consumers.purger import book
 from consumers.purger.registry import Parts
+from consumers.purger.sweep import erase, strays
 from schemas.errors import TransientError
 from schemas.settings import Settings
 from stores.database import translate
+from streams.metrics import DRIFT
 
 logger = logging.getLogger(__name__)
 
 _IDLE_SECONDS = 0.5
+SWEEP_SECONDS = 300.0
+"""Between two looks at everything for what came back; the first comes soon after a start."""
+_FIRST_SWEEP_SECONDS = 20.0
 
 
 class Driver:
@@ -24,6 +30,7 @@ class Driver:
         self._settings = settings
         self._wake = threading.Event()
         self._stopped = threading.Event()
+        self._next_sweep = time.monotonic() + _FIRST_SWEEP_SECONDS
         self._thread = threading.Thread(target=self._run, name="saga", daemon=True)
 
     def start(self) -> None:
@@ -71,4 +78,21 @@ class Driver:
                     return
                 parts.saga().advance(erasure)
             if not found:
+                self._sweep(parts)
                 self._wake.wait(_IDLE_SECONDS)
+
+    def _sweep(self, parts: Parts) -> None:
+        """Erase again what lies under a handle that nobody holds; that is never normal."""
+        if time.monotonic() < self._next_sweep:
+            return
+        self._next_sweep = time.monotonic() + SWEEP_SECONDS
+        found = strays(parts)
+        for stray in found:
+            logger.error("%d items of an erased handle in %s", stray.count, stray.entry)
+        DRIFT.labels("erased_handle").set(sum(stray.count for stray in found))
+        erase(parts, found)
+        with translate():
+            row = parts.erasing().execute(book.SQL.late).fetchone()
+        half, most = row if row else (0, 0)
+        if half:
+            logger.warning("%d erasures have used half their time, %d four fifths", half, most)

@@ -20,6 +20,13 @@ from stores.vault import Vault
 from stores.vault_ledger import Head
 
 _TYPE = "org.obelus.receipt.v1"
+_BEFORE = (
+    ErasureState.BLOCKED,
+    ErasureState.ERASING,
+    ErasureState.PARTIAL,
+    ErasureState.NEEDS_HUMAN,
+)
+"""States before the first receipt that says that a handle is empty."""
 _SOON, _WATCH, _WATCH_HELD = timedelta(seconds=1), timedelta(minutes=1), timedelta(minutes=15)
 """How soon an erasure whose properties can still rise is looked at again, at first and at last, and one that
 somebody else holds back."""
@@ -57,7 +64,8 @@ class Notary:
                 ),
             )
             conn.execute(book.SQL.set_head, (sequence, signed.digest, held.tenant))
-            self._tell(conn, held, signed, first=newest is None)
+            done = state is not ErasureState.NEEDS_HUMAN
+            self._tell(conn, held, signed, erased=done and held.state in _BEFORE)
             conn.execute(book.SQL.finish, self._finished(held, lines, state, at))
             passing("receipt_stored")
         passing("receipt_committed")
@@ -100,10 +108,10 @@ class Notary:
             deadline=held.deadline,
         )
 
-    def _tell(self, conn: Connection, held: book.Held, signed: Signed, *, first: bool) -> None:
+    def _tell(self, conn: Connection, held: book.Held, signed: Signed, *, erased: bool) -> None:
         key = held.id.hex()
         book.tell(conn, RECEIPTS, key, _TYPE, signed.digest.hex(), signed.envelope)
-        if first:
+        if erased:
             announce_erased(conn, held)
 
     def _finished(self, held: book.Held, lines: Sequence[Line], state: ErasureState, at: datetime) -> dict[str, object]:

@@ -121,7 +121,8 @@ UPDATE receipt_heads SET seq = %s, digest = %s WHERE tenant = %s;
 
 -- name: finish
 UPDATE erasures
-SET state = %(state)s, verified_at = COALESCE(verified_at, %(at)s), attempts = 0,
+SET state = %(state)s, attempts = 0,
+    verified_at = CASE WHEN %(state)s <> 'needs_human' THEN COALESCE(verified_at, %(at)s) END,
     finished_at = CASE WHEN %(state)s = 'final' THEN COALESCE(finished_at, %(at)s) END,
     next_at = %(next_at)s, lease_owner = NULL, lease_until = NULL
 WHERE id = %(id)s AND lease_owner = %(owner)s;
@@ -143,6 +144,12 @@ SELECT items FROM erasures WHERE id = %s;
 
 -- name: by_state
 SELECT state, count(*) FROM erasures GROUP BY state;
+
+-- name: late
+-- Open requests that have used up half, and four fifths, of their time.
+SELECT count(*) FILTER (WHERE now() >= requested_at + (deadline - requested_at) / 2),
+       count(*) FILTER (WHERE now() >= requested_at + (deadline - requested_at) * 0.8)
+FROM erasures WHERE state NOT IN ('verified', 'final', 'cancelled');
 
 -- name: oldest_open
 SELECT extract(epoch FROM now() - min(requested_at)) FROM erasures

@@ -23,7 +23,12 @@ from stores.vault import Vault
 
 logger = logging.getLogger(__name__)
 
-_WORKING = (ErasureState.BLOCKED, ErasureState.ERASING, ErasureState.PARTIAL)
+_WORKING = (
+    ErasureState.BLOCKED,
+    ErasureState.ERASING,
+    ErasureState.PARTIAL,
+    ErasureState.NEEDS_HUMAN,
+)
 _SHORTEST, _LONGEST = 1.0, 60.0
 _UNDER_WAY = 0.1
 """Seconds between two looks at how far the pipeline has come."""
@@ -116,7 +121,7 @@ class Saga:
 
     def _erase(self, held: book.Held) -> None:
         scope = held.scope()
-        if held.state is not ErasureState.ERASING:
+        if held.state not in (ErasureState.ERASING, ErasureState.NEEDS_HUMAN):
             book.set_state(self.conn, held, ErasureState.ERASING)
         through = True
         if not lines.is_whole(held.kind):
@@ -187,7 +192,13 @@ class Saga:
         if state is not ErasureState.PARTIAL:
             self.notary.issue(self.conn, held, made, state)
             return
-        book.set_state(self.conn, held, state)
+        if held.deadline <= datetime.now(UTC) and held.state is not ErasureState.NEEDS_HUMAN:
+            # The deadline is a promise: what is still open is said, signed, and tried on.
+            logger.error("erasure %s has passed its deadline", held.id.hex())
+            self.notary.issue(self.conn, held, made, ErasureState.NEEDS_HUMAN)
+            return
+        if held.state is not ErasureState.NEEDS_HUMAN:
+            book.set_state(self.conn, held, state)
         book.release(self.conn, held, _pause(held.attempts), held.attempts + 1)
 
     def _watch(self, held: book.Held) -> None:

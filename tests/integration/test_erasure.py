@@ -13,12 +13,14 @@ from consumers.purger.consumer import Purger, Ready
 from consumers.purger.driver import Driver
 from consumers.purger.dryrun import as_requested
 from consumers.purger.registry import Parts
+from consumers.purger.sweep import erase, strays
 from policy.verification import Claim, load_keys, verify
 from schemas import datamap
 from schemas.events import Deletion, Selector
 from schemas.settings import Settings
 from schemas.topics import DELETIONS
 from schemas.words import SelectorKind
+from stores.cache import window_key
 from stores.signing import public_keys_file
 from streams.codec import Position, Record, message
 from streams.topics import apply
@@ -84,7 +86,8 @@ class Hand:
 @pytest.fixture
 def hand(settings: Settings):
     apply(settings)
-    found = Hand(settings)
+    # Others write and read these topics too, as far as these tests know.
+    found = Hand(settings.model_copy(update={"turns_log": "shared"}))
     found.parts.index.ensure(384)
     yield found
     found.close()
@@ -259,3 +262,38 @@ def test_a_whole_tenant_goes_and_its_neighbour_stays(hand: Hand) -> None:
         "before": 3,
         "after": 0,
     }
+
+
+def test_what_comes_back_is_found_and_erased_again(hand: Hand) -> None:
+    gone = seed(hand.settings, "t1", "gina", 2)
+    erasure = hand.send(forget("gina"))
+    hand.advance(erasure)
+    conn = hand.parts.observing()
+    conn.execute(
+        "INSERT INTO refusals (id, handle, outcome, log, part, pos) VALUES (%s, %s, 'x', 1, 0, 0)",
+        (secrets.token_bytes(16), gone.handle),
+    )
+    hand.parts.redis.set(window_key(gone.handle, 1, b"c" * 16), b"late")
+    found = {stray.entry: stray.count for stray in strays(hand.parts)}
+    assert found == {"postgres.refusals": 1, "redis.windows": 1}
+    erase(hand.parts, strays(hand.parts))
+    assert strays(hand.parts) == []
+
+
+def test_past_its_deadline_a_receipt_says_what_is_open(hand: Hand) -> None:
+    seed(hand.settings, "t1", "hugo", 2)
+    erasure = hand.send(forget("hugo"))
+    conn = hand.parts.observing()
+    conn.execute("UPDATE erasures SET deadline = now() WHERE id = %s", (erasure,))
+    real = hand.parts.redis
+    hand.parts.redis = real.__class__(host="127.0.0.1", port=1, socket_connect_timeout=0.2)
+    assert hand.advance(erasure) == "needs_human"
+    assert hand.advance(erasure) == "needs_human"
+    trusted = load_keys(public_keys_file(hand.settings).read_bytes())
+    [(envelope, _)] = hand.receipts(erasure)
+    assert verify(envelope, trusted).as_json()["stores"]["redis"]["status"] == "open"
+    hand.parts.redis = real
+    assert hand.advance(erasure) == "final"
+    newer = verify(hand.receipts(erasure)[-1][0], trusted)
+    assert newer.as_json()["stores"]["redis"]["status"] == "erased"
+    assert newer.predicate["supersedes"] and len(hand.receipts(erasure)) == 2

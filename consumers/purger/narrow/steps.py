@@ -7,7 +7,7 @@ the pipeline, so a second pass follows once extractor, gate and resolver are pas
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ import orjson
 from confluent_kafka.admin import AdminClient
 from psycopg.types.json import Jsonb
 
+from consumers.extractor.ids import turn_id
 from consumers.purger import book
 from consumers.purger.block import Ends, tell_changes
 from consumers.purger.faults import passing
@@ -25,6 +26,7 @@ from schemas import datamap
 from schemas.events import Selector
 from schemas.topics import CANDIDATES, DECISIONS, TURNS
 from stores.database import Connection
+from stores.sealing import SubjectKeys
 from stores.subjects import load_by_handle, lock_refs
 from stores.vault import Vault
 from streams.fence import ends_of, passed
@@ -121,7 +123,7 @@ class Narrow:
         keys = self.vault.data_keys([handle])[handle]
         known = Items.from_json(kept["ids"])
         fresh = find(self.conn, keys, selector)
-        self._entomb(tenant, selector, fresh.messages)
+        self._entomb(tenant, selector, keys, fresh.messages)
         done = cut(self.conn, keys, fresh, epoch, self.rules)
         tell_changes(self.conn, done.changed)
         known.add(fresh)
@@ -131,12 +133,16 @@ class Narrow:
         counts = Counter(kept["counts"]) + done.counts
         return {"ids": known.as_json(), "counts": dict(counts)}
 
-    def _entomb(self, tenant: str, selector: Selector, messages: Sequence[str] | set[str]) -> None:
+    def _entomb(self, tenant: str, selector: Selector, keys: SubjectKeys, messages: Iterable[str]) -> None:
         """The vault first: what was erased is recognised when it comes back, whatever happens next."""
         lookup = self.vault.lookup(tenant)
+        messages = list(messages)
         if lookup is not None and messages:
             subject = selector.subject or ""
-            self.vault.add_tombstones(lookup.tombstone("message", subject, message) for message in messages)
+            refs = [lookup.tombstone("message", subject, message) for message in messages]
+            # By their ids too: a stored turn that stays is read again on `pre_compress`.
+            refs += [turn_id(keys, message) for message in messages]
+            self.vault.add_tombstones(refs)
         passing("entombed")
 
     def _blocked(self, held: book.Held, handle: bytes | None, epoch: int, fence: Mapping[str, int]) -> None:
