@@ -77,21 +77,24 @@ class EraserContract:
     def stays(self, settings: Settings) -> Seeded:
         return seed(settings, "t1", secrets.token_hex(4), 3)
 
+    def scope(self, seeded: Any) -> Scope:
+        return scope_of(seeded)
+
     def left(self, settings: Settings, seeded: Seeded) -> int:
         eraser, _ = self.make(settings)
-        return sum(seen.remaining for seen in eraser.observe(scope_of(seeded)))
+        return sum(seen.remaining for seen in eraser.observe(self.scope(seeded)))
 
     def test_it_answers_for_exactly_its_entries(self, settings: Settings, gone: Seeded) -> None:
         eraser, _ = self.make(settings)
         names = {entry.name for entry in datamap.of(eraser.name)}
-        assert names and set(eraser.plan(scope_of(gone)).counts) == names
-        assert {seen.entry for seen in eraser.observe(scope_of(gone))} == names
+        assert names and set(eraser.plan(self.scope(gone)).counts) == names
+        assert {seen.entry for seen in eraser.observe(self.scope(gone))} == names
         assert eraser.properties().target <= eraser.properties().can
 
     def test_a_plan_counts_and_changes_nothing(self, settings: Settings, gone: Seeded) -> None:
         eraser, _ = self.make(settings)
-        first = eraser.plan(scope_of(gone)).counts
-        assert eraser.plan(scope_of(gone)).counts == first
+        first = eraser.plan(self.scope(gone)).counts
+        assert eraser.plan(self.scope(gone)).counts == first
         assert sum(first.values()) == self.left(settings, gone) > 0
 
     def test_all_of_the_one_and_nothing_of_the_other(
@@ -99,22 +102,22 @@ class EraserContract:
     ) -> None:
         eraser, _ = self.make(settings)
         before = self.left(settings, stays)
-        eraser.erase(eraser.plan(scope_of(gone)))
-        for seen in eraser.observe(scope_of(gone)):
+        eraser.erase(eraser.plan(self.scope(gone)))
+        for seen in eraser.observe(self.scope(gone)):
             assert seen.remaining == 0 and Property.ABSENT in seen.proven
         assert self.left(settings, stays) == before > 0
 
     def test_again_is_no_harm(self, settings: Settings, gone: Seeded) -> None:
         eraser, _ = self.make(settings)
-        plan = eraser.plan(scope_of(gone))
+        plan = eraser.plan(self.scope(gone))
         eraser.erase(plan)
         eraser.erase(plan)
-        eraser.erase(eraser.plan(scope_of(gone)))
+        eraser.erase(eraser.plan(self.scope(gone)))
         assert self.left(settings, gone) == 0
 
     def test_what_is_there_is_not_called_absent(self, settings: Settings, gone: Seeded) -> None:
         eraser, _ = self.make(settings)
-        for seen in eraser.observe(scope_of(gone)):
+        for seen in eraser.observe(self.scope(gone)):
             assert (Property.ABSENT in seen.proven) == (seen.remaining == 0)
 
     def test_a_handle_nobody_ever_had(self, settings: Settings) -> None:
@@ -131,7 +134,7 @@ class EraserContract:
         eraser, proxy = self.make(settings, fault)
         failed = False
         try:
-            eraser.erase(eraser.plan(scope_of(gone)))
+            eraser.erase(eraser.plan(self.scope(gone)))
         except (TransientError, UnknownOutcome):
             failed = True
         assert proxy is not None and proxy.happened
@@ -143,7 +146,7 @@ class EraserContract:
         if fault in ("twice", "delayed"):
             assert not failed and self.left(settings, gone) == 0
         honest, _ = self.make(settings)
-        honest.erase(honest.plan(scope_of(gone)))
+        honest.erase(honest.plan(self.scope(gone)))
         assert self.left(settings, gone) == 0 and self.left(settings, stays) == others
 
 
