@@ -99,31 +99,37 @@ ORDER BY m.updated_at LIMIT %(limit)s;
 
 -- name: judge
 -- Which points have a right to be in the index: those of the current version, and those under a lease.
-SELECT v.point, v.memory, v.version, v.handle, v.epoch,
-       m.id IS NOT NULL AS current, v.state <> 'written' AND v.lease_until > now() AS leased
+-- Here and below a subquery a row, so that the plan is by keys even where statistics are missing or old.
+SELECT v.point, v.memory, v.version, v.handle, v.epoch
 FROM vectors AS v
-LEFT JOIN (memories AS m JOIN subjects AS s ON s.handle = m.handle AND s.epoch = m.epoch)
-    ON m.id = v.memory AND m.version = v.version AND m.handle = v.handle AND m.epoch = v.epoch
-       AND m.status = 'active'
-WHERE v.point = ANY(%s);
+WHERE v.point = ANY(%s)
+    AND (v.state <> 'written' AND v.lease_until > now() OR (
+        SELECT m.status = 'active' AND m.version = v.version AND m.handle = v.handle AND m.epoch = v.epoch
+            AND (SELECT s.epoch = m.epoch FROM subjects AS s WHERE s.handle = m.handle)
+        FROM memories AS m WHERE m.id = v.memory
+    ));
 
 -- name: claimed
--- Memories that are said to be in the index, with their point; null where the ledger knows none.
-SELECT m.id, v.point
+-- A page of memories; which of them are said to be in the index, and their point: null where the ledger knows none.
+SELECT m.id,
+       m.status = 'active' AND m.indexed_version = m.version
+           AND (SELECT s.epoch = m.epoch FROM subjects AS s WHERE s.handle = m.handle) AS said,
+       (SELECT v.point FROM vectors AS v WHERE v.memory = m.id AND v.version = m.version AND v.state = 'written')
 FROM memories AS m
-JOIN subjects AS s ON s.handle = m.handle AND s.epoch = m.epoch
-LEFT JOIN vectors AS v ON v.memory = m.id AND v.version = m.version AND v.state = 'written'
-WHERE m.status = 'active' AND m.indexed_version = m.version AND m.id > %(after)s
+WHERE m.id > %(after)s
 ORDER BY m.id LIMIT %(limit)s;
 
 -- name: disclaim
 UPDATE memories SET indexed_version = NULL WHERE id = ANY(%s) AND status = 'active';
 
 -- name: stale
--- Ledger rows of a living subject that lead to no current version, and that nobody is at work on.
-SELECT v.point, v.memory
+-- A page of the ledger; which rows of living subjects lead to no current version, with nobody at work on them.
+SELECT v.point,
+       (v.state = 'written' OR v.lease_until <= now())
+           AND (SELECT s.epoch = v.epoch FROM subjects AS s WHERE s.handle = v.handle)
+           AND (SELECT m.status = 'active' AND m.version = v.version FROM memories AS m WHERE m.id = v.memory)
+               IS NOT TRUE AS stale,
+       v.memory
 FROM vectors AS v
-JOIN subjects AS s ON s.handle = v.handle AND s.epoch = v.epoch
-LEFT JOIN memories AS m ON m.id = v.memory AND m.version = v.version AND m.status = 'active'
-WHERE m.id IS NULL AND (v.state = 'written' OR v.lease_until <= now()) AND v.point > %(after)s
+WHERE v.point > %(after)s
 ORDER BY v.point LIMIT %(limit)s;

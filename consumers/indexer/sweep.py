@@ -161,11 +161,11 @@ def _allowed(link: Link, points: list[bytes]) -> set[Indexed]:
         return set()
     with link.transaction() as tx:
         rows = tx.execute(_SQL.judge, (points,)).fetchall()
-    return {Indexed(*row[:5]) for row in rows if row[5] or row[6]}
+    return {Indexed(*row) for row in rows}
 
 
-def _paged(link: Link, query: str) -> Iterator[list[tuple[Any, ...]]]:
-    """Run a query page by page, by its first column."""
+def _paged(link: Link, query: str) -> Iterator[list[tuple[Any, Any]]]:
+    """Run a query page by page, by its first column; give its first and third where the second is true."""
     after = b""
     while True:
         with link.transaction() as tx:
@@ -173,4 +173,4 @@ def _paged(link: Link, query: str) -> Iterator[list[tuple[Any, ...]]]:
         if not rows:
             return
         after = rows[-1][0]
-        yield rows
+        yield [(first, third) for first, meant, third in rows if meant]
