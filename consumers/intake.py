@@ -24,12 +24,11 @@ from typing import Any
 
 from confluent_kafka import OFFSET_END, Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from consumers.contract import Record
 from consumers.positions import Move
 from schemas.errors import PartUnavailable
 from schemas.settings import Settings
 from streams.client import code, common, unavailable
-from streams.codec import is_marker, record
+from streams.codec import Record, is_marker, record
 from streams.offsets import group_id
 
 logger = logging.getLogger(__name__)
@@ -243,8 +242,9 @@ class Intake:
             self._consumer.pause(self._consumer.assignment())
             while time.monotonic() < deadline and not done():
                 item = self._consumer.poll(min(_SLICE_S, seconds))
-                if item is not None and item.error() is not None and item.error().fatal():
-                    raise Gone(item.error().name())
+                error = None if item is None else item.error()
+                if error is not None and error.fatal():
+                    raise Gone(error.name())
             self._consumer.resume(self._consumer.assignment())
             for held in self._held.values():
                 if held.ready:

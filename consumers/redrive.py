@@ -12,12 +12,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from consumers import deadletters, outbox
-from consumers.contract import BaseConsumer, Outcome, Record
+from consumers.contract import BaseConsumer, Outcome
 from consumers.deadletters import INTERNAL, Asked
 from consumers.session import Session
 from consumers.stages import Stages
 from schemas.errors import ConfigurationError, PermanentError, TransientError, UnknownOutcome
-from streams.codec import record
+from streams.codec import Record, record
 from streams.reading import Reader
 
 logger = logging.getLogger(__name__)

@@ -158,7 +158,8 @@ class Resync:
         if replayed:
             positions.move(tx, self.consumer.name, replayed)
         if spans:
-            moves = [Move(*at, stored[at], courses[held].start) for at, held in lost.items()]
+            gone = {span[:2] for span in spans}
+            moves = [Move(*at, stored[at], courses[held].start) for at, held in lost.items() if at in gone]
             positions.move(tx, self.consumer.name, moves)
             self.consumer.reconcile(tx, spans)
 

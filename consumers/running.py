@@ -20,7 +20,6 @@ from functools import partial
 from typing import Any
 
 from confluent_kafka import Consumer
-from confluent_kafka.admin import AdminClient
 
 from consumers.backoff import Backoff
 from consumers.contract import BaseConsumer
@@ -37,7 +36,7 @@ from consumers.tuning import Tuning
 from consumers.watchdog import STUCK, Progress, Watchdog
 from schemas.errors import ConfigurationError, TransientError
 from schemas.settings import Settings
-from streams.client import common
+from streams.client import Admin
 from streams.metrics import serve
 from streams.producer import transactional
 from streams.reading import Reader
@@ -107,7 +106,7 @@ def _assemble(
     stages, faults = Stages(consumer.name), Faults.from_environment()
     session = Session(settings.database, consumer.name, tuning.slot, lambda: stages("pg_commit"))
     closing.callback(session.close)
-    admin = AdminClient(common(settings, consumer.name))
+    admin = Admin(settings, consumer.name)
     if not _until(session.open, stop) or not _until(lambda: require_ids(admin, consumer.topics), stop):
         return None
     identity = f"obelus-{consumer.name}-{session.slot}"

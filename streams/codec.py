@@ -21,7 +21,6 @@ from __future__ import annotations
 import base64
 import binascii
 import time
-from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 import orjson
@@ -117,15 +116,29 @@ class Message(NamedTuple):
 
 
 class Arrived(Protocol):
-    """What is used of a record that librdkafka hands over."""
+    """What is used of a record that a client hands over."""
 
-    topic: Callable[[], str | None]
-    partition: Callable[[], int | None]
-    offset: Callable[[], int | None]
-    key: Callable[[], Any]
-    value: Callable[[], Any]
-    headers: Callable[[], Any]
-    timestamp: Callable[[], tuple[int, int]]
+    def topic(self) -> str | None:
+        """Its topic."""
+
+    def partition(self) -> int | None:
+        """Its partition."""
+
+    def offset(self) -> int | None:
+        """Its offset."""
+
+    def key(self) -> Any:
+        """Its key's bytes, or None."""
+
+    def value(self) -> Any:
+        """Its value's bytes, or None."""
+
+    def headers(self) -> Any:
+        """Pairs of name and bytes, or None."""
+
+    def timestamp(self) -> tuple[int, int]:
+        """Kind of time and milliseconds."""
+        ...
 
 
 _TYPE_NAMES = {model: name for name, model in EVENT_TYPES.items()}

@@ -13,11 +13,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from confluent_kafka import KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient
 
 from schemas.settings import Settings
 from stores.database import Connection, columns, translate
-from streams.client import unavailable
+from streams.client import Admin, unavailable
 from streams.fence import INBOUND
 from streams.holders import Holder, Holders, Kind, limit
 from streams.offsets import LogEnd, Place, log_ends
@@ -65,7 +64,7 @@ class Cutter:
     """Looks and cuts; one a thread."""
 
     def __init__(
-        self, settings: Settings, admin: AdminClient, connection: Callable[[], Connection], holders: Holders
+        self, settings: Settings, admin: Admin, connection: Callable[[], Connection], holders: Holders
     ) -> None:
         """Take the clients; nothing is asked yet."""
         self._settings = settings

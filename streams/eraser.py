@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 
 from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
+from confluent_kafka.admin import ConfigResource, ResourceType
 from redis import Redis
 
 from schemas import datamap
@@ -16,7 +16,7 @@ from schemas.settings import Settings
 from schemas.topics import BY_NAME
 from schemas.words import LineStatus, Property
 from stores.database import Connection
-from streams.client import unavailable
+from streams.client import Admin, unavailable
 from streams.cutter import Cutter, Stretch, reason_of, told
 from streams.holders import Backups, Holders, no_backups
 
@@ -32,7 +32,7 @@ class LogsEraser:
     name = "logs"
     version = "2"
 
-    def __init__(self, admin: AdminClient, cutter: Cutter | None = None) -> None:
+    def __init__(self, admin: Admin, cutter: Cutter | None = None) -> None:
         """Take an admin client, and what cuts; None where others read these logs too."""
         self._admin = admin
         self._cutter = cutter
@@ -42,7 +42,7 @@ class LogsEraser:
     def of(
         cls,
         settings: Settings,
-        admin: AdminClient,
+        admin: Admin,
         connection: Callable[[], Connection],
         redis: Redis,
         backups: Backups = no_backups,

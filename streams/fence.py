@@ -6,10 +6,10 @@ import time
 from collections.abc import Iterable, Mapping
 
 import psycopg
-from confluent_kafka.admin import AdminClient
 
 from schemas.errors import PartUnavailable
 from schemas.topics import TOPICS
+from streams.client import Admin
 from streams.offsets import LogEnd, group_id, group_positions, log_ends
 
 INBOUND = tuple(topic.name for topic in TOPICS if topic.inbound)
@@ -24,7 +24,7 @@ ON CONFLICT DO NOTHING
 """
 
 
-def inbound_ends(admin: AdminClient) -> list[LogEnd]:
+def inbound_ends(admin: Admin) -> list[LogEnd]:
     """Read the end of every partition of every inbound log.
 
     Raises:
@@ -54,7 +54,7 @@ def spelled(ends: Iterable[LogEnd], numbers: dict[str, int]) -> dict[str, int]:
     return {f"{numbers[end.topic_id]}/{end.part}": end.high for end in ends}
 
 
-def ends_of(conn: psycopg.Connection, admin: AdminClient, topic: str) -> dict[str, int]:
+def ends_of(conn: psycopg.Connection, admin: Admin, topic: str) -> dict[str, int]:
     """Read where one topic ends now, as a fence.
 
     Raises:
@@ -64,7 +64,7 @@ def ends_of(conn: psycopg.Connection, admin: AdminClient, topic: str) -> dict[st
     return spelled(ends, number_logs(conn, ends))
 
 
-def passed(conn: psycopg.Connection, admin: AdminClient, consumer: str, ends: Mapping[str, int]) -> bool:
+def passed(conn: psycopg.Connection, admin: Admin, consumer: str, ends: Mapping[str, int]) -> bool:
     """Tell whether a consumer has stored and published all that lies before these ends.
 
     Raises:

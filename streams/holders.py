@@ -18,14 +18,13 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import KafkaError, KafkaException
 from redis import Redis
 
 from schemas.topics import TOPICS, TURNS
 from stores.database import Connection, translate
-from streams.client import detail, unavailable
-from streams.offsets import LogEnd, Place, group_id, stored_positions
+from streams.client import Admin, detail, unavailable
+from streams.offsets import LogEnd, Place, group_id, group_positions, stored_positions
 from streams.sessions.progress import CONSUMER as SESSIONS
 from streams.sessions.progress import read_positions
 from streams.topics import SUBSCRIPTIONS
@@ -70,7 +69,7 @@ def no_backups(_: Iterable[LogEnd]) -> Mapping[Place, int]:
 class Holders:
     """Asks everybody."""
 
-    admin: AdminClient
+    admin: Admin
     connection: Callable[[], Connection]
     redis: Redis
     backups: Backups = no_backups
@@ -151,7 +150,7 @@ def _ours(
     return Holder(group.kind, group_id(name), needs)
 
 
-def _groups(admin: AdminClient) -> dict[str, _Group]:
+def _groups(admin: Admin) -> dict[str, _Group]:
     """Every group with members or offsets that Kafka knows, as far as inbound logs go."""
     try:
         listed = admin.list_consumer_groups(request_timeout=_TIMEOUT_SECONDS).result(_TIMEOUT_SECONDS)
@@ -159,28 +158,21 @@ def _groups(admin: AdminClient) -> dict[str, _Group]:
         if not names:
             return {}
         described = admin.describe_consumer_groups(names, request_timeout=_TIMEOUT_SECONDS)
-        # The client takes one group a call.
-        asked = {
-            name: admin.list_consumer_group_offsets(
-                [ConsumerGroupTopicPartitions(name)], request_timeout=_TIMEOUT_SECONDS
-            )[name]
-            for name in names
+        return {
+            name: _group(_answer(described[name]), group_positions(admin, name, _TIMEOUT_SECONDS)) for name in names
         }
-        return {name: _group(_answer(described[name]), _answer(asked[name])) for name in names}
     except KafkaException as error:
         raise unavailable(error) from error
 
 
-def _group(description: Any, offsets: Any) -> _Group:
+def _group(description: Any, committed: Mapping[Place, int]) -> _Group:
     group = _Group()
     if description is not None:
         group.live = bool(description.members)
         for member in description.members:
             parts = member.assignment.topic_partitions if member.assignment else ()
             group.assigned |= {(at.topic, at.partition) for at in parts if at.topic in _INBOUND}
-    for at in (offsets.topic_partitions or ()) if offsets is not None else ():
-        if at.topic in _INBOUND and at.offset >= 0:
-            group.committed[at.topic, at.partition] = at.offset
+    group.committed = {place: offset for place, offset in committed.items() if place[0] in _INBOUND}
     return group
 
 

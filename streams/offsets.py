@@ -11,14 +11,14 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import psycopg
-from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicPartition
+from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import (
     AdminClient,
     OffsetSpec,
 )
 
 from schemas.errors import PartUnavailable
-from streams.client import unavailable
+from streams.client import Admin, unavailable
 from streams.topics import SUBSCRIPTIONS, topic_ids
 
 _STORED = """
@@ -82,18 +82,18 @@ def _list(admin: AdminClient, places: list[Place], spec: OffsetSpec, timeout: fl
     return {(at.topic, at.partition): f.result(timeout).offset for at, f in futures.items()}
 
 
-def group_positions(admin: AdminClient, group: str, timeout: float = 5.0) -> dict[Place, int]:
-    """Read the offsets that a group has committed; a partition without one is absent.
+def group_positions(admin: Admin, group: str, timeout: float = 5.0) -> dict[Place, int]:
+    """Read the offsets that a group has committed, on any topic; a partition without one is absent.
 
     Raises:
         PartUnavailable: no answer in time.
     """
     try:
-        futures = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)], request_timeout=timeout)
-        found = futures[group].result(timeout).topic_partitions
+        known = admin.list_topics(timeout=timeout).topics
     except KafkaException as error:
         raise unavailable(error) from error
-    return {(at.topic, at.partition): at.offset for at in found or () if at.offset >= 0}
+    places = [(name, part) for name in known if not name.startswith("__") for part in known[name].partitions]
+    return admin.committed(group, places, timeout)
 
 
 def stored_positions(connection: psycopg.Connection, ends: Iterable[LogEnd]) -> dict[str, dict[Place, int]]:
@@ -106,7 +106,7 @@ def stored_positions(connection: psycopg.Connection, ends: Iterable[LogEnd]) -> 
 
 
 def lag(
-    admin: AdminClient,
+    admin: Admin,
     connection: psycopg.Connection,
     subscriptions: Mapping[str, Iterable[str]] = SUBSCRIPTIONS,
 ) -> dict[str, dict[str, int]]:

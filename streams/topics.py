@@ -29,7 +29,7 @@ from schemas.topics import (
     TURNS,
     Topic,
 )
-from streams.client import common, detail, unavailable
+from streams.client import Admin, detail, unavailable
 
 SUBSCRIPTIONS: dict[str, tuple[str, ...]] = {
     "extractor": (TURNS,),
@@ -43,9 +43,9 @@ SUBSCRIPTIONS: dict[str, tuple[str, ...]] = {
 _TIMEOUT = 15.0
 
 
-def admin_client(settings: Settings) -> AdminClient:
+def admin_client(settings: Settings) -> Admin:
     """Make an admin client."""
-    return AdminClient(common(settings, "admin"))
+    return Admin(settings)
 
 
 def apply(settings: Settings, admin: AdminClient | None = None) -> list[str]:

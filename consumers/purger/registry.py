@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from confluent_kafka.admin import AdminClient
 from redis import Redis
 
 from consumers.purger.narrow.erasers import RowsEraser, SomeCacheEraser, SomePointsEraser
@@ -27,6 +26,7 @@ from stores.erasers.tables import SubjectsEraser, TablesEraser
 from stores.signing import signing_key
 from stores.vault import Vault, open_vault
 from stores.vectors import VectorIndex
+from streams.client import Admin
 from streams.eraser import LogsEraser
 from streams.fence import inbound_ends, number_logs, spelled
 from streams.topics import admin_client
@@ -60,7 +60,7 @@ class Parts:
     erasing: Link
     observing: Link
     vault: Vault
-    admin: AdminClient
+    admin: Admin
     redis: Redis
     index: VectorIndex
 

@@ -3,11 +3,12 @@
 From `memory.turns` it adds to a sum for each subject, which is not idempotent, keeps a row for each
 position, publishes a candidate event for each, and settles each into a third table, idempotently.
 Text decides what a record meets: `poison` is refused, `bug` meets a fault of the program, `flaky`
-passes at the third attempt, `bad` is a dead letter by decision.
+passes at the third attempt, `bad` is a dead letter by decision, unless `TOY_FORGIVES` is set.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Sequence
@@ -82,8 +83,9 @@ class Toy(BaseConsumer[Result, None, Result]):
                 raise SubjectMoved
 
     def decide(self, ready: Result, state: None) -> Result:
-        bad = [DeadLetter(at, "bad") for at, turn in ready.turns if turn.text == "bad"]
-        good = [(at, turn) for at, turn in ready.turns if turn.text != "bad"]
+        refused = None if os.environ.get("TOY_FORGIVES") else "bad"
+        bad = [DeadLetter(at, "bad") for at, turn in ready.turns if turn.text == refused]
+        good = [(at, turn) for at, turn in ready.turns if turn.text != refused]
         return Result(good, ready.dead_letters + bad)
 
     def store(self, tx: Any, result: Result) -> None:

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
-from confluent_kafka.admin import AdminClient
 from psycopg.types.json import Jsonb
 
 from consumers.extractor.ids import turn_id
@@ -29,6 +28,7 @@ from stores.database import Connection
 from stores.sealing import SubjectKeys
 from stores.subjects import load_by_handle, lock_refs
 from stores.vault import Vault
+from streams.client import Admin
 from streams.fence import ends_of, passed
 
 _STAGES = (("extractor", TURNS), ("gate", CANDIDATES), ("resolver", DECISIONS))
@@ -40,7 +40,7 @@ class Narrow:
 
     conn: Connection
     vault: Vault
-    admin: AdminClient
+    admin: Admin
     rules: Rules
     ends: Ends
 
