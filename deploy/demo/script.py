@@ -81,7 +81,7 @@ def _of(subject: str) -> tuple[str, ...]:
 
 
 def _remember(demo: Demo) -> None:
-    demo.say("Turns in", "Eighty events of three people, in Chinese and English, go to the topic memory.turns.")
+    demo.say("Turns in", "Eighty-two events of three people, in Chinese and English, go to the topic memory.turns.")
     demo.run("publish", str(CONVERSATION))
     demo.run("wait", "--timeout", "60")
     demo.run("status")
