@@ -7,7 +7,7 @@ A condition is ``kind.what``: ``when.weekend``, ``on.phone``, ``at.work``, ``in.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -15,12 +15,26 @@ from policy.text import condition_set, normalise_key, terms
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """Where in the stripped text a condition stood; ``leads`` where it opened a statement."""
+
+    name: str
+    at: int
+    leads: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Stripped:
-    """A clause without its conditions. ``unresolved``: it names "this project" and nobody knows which."""
+    """A clause without its conditions. ``unresolved``: it names "this project" and nobody knows which.
+
+    ``places`` is known for English alone, where one sentence can hold several statements; Chinese is
+    stripped clause by clause.
+    """
 
     text: str
     conditions: tuple[str, ...] = ()
     unresolved: bool = False
+    places: tuple[Place, ...] = ()
 
 
 _MONTHS = {"spring": (3, 4, 5), "summer": (6, 7, 8), "autumn": (9, 10, 11), "winter": (12, 1, 2)}
@@ -51,7 +65,7 @@ _ALIASES = {word: name for name, words in _ALIAS_WORDS.items() for word in words
 _VAGUE = re.compile(
     r"^(?:i(?:'m| am) (?:free|bored|not busy|at leisure)|i have (?:free |spare |some )?time|free|bored"
     r"|possible|平时|没事|有空|空闲|闲暇|闲|有时间|业余|"
-    r"休息|无聊|空余|没课|有机会)",
+    r"休息|无聊|空余|没课|有机会)|(?:平|有|同|及|随|按|暂|当|小|那|这)$",
     re.IGNORECASE,
 )
 _ENGLISH = re.compile(
@@ -101,12 +115,34 @@ def strip_conditions(text: str) -> Stripped:
         unresolved = unresolved or open_scope
         return "我" if "我" in match[0][:2] and "们" not in match[0][:3] and "的" not in match[0][:3] else ""
 
-    rest = _ENGLISH.sub(take, text) if _LATIN.search(text) else text
+    rest, places = _located(text, take, found) if _LATIN.search(text) else (text, [])
     if not rest.isascii() and _CHINESE_CUE.search(rest):
         rest = _CHINESE.sub(take, rest)
+        places = []
     if rest == text:
         return Stripped(text)
-    return Stripped(rest.strip(" ,，"), condition_set(found), unresolved)
+    bare = rest.strip(" ,，")
+    lead = rest.index(bare)
+    located = tuple(Place(place.name, max(place.at - lead, 0), place.leads) for place in places)
+    return Stripped(bare, condition_set(found), unresolved, located)
+
+
+_OPENS = re.compile(r"(?:^|[,;]|\b(?:and|but|while|though|so))\s*$", re.IGNORECASE)
+
+
+def _located(text: str, take: Callable[[re.Match[str]], str], found: list[str]) -> tuple[str, list[Place]]:
+    """Take out English conditions; ``take`` appends their names to ``found``."""
+    rest, done = "", 0
+    places: list[Place] = []
+    for match in _ENGLISH.finditer(text):
+        rest += text[done : match.start()]
+        known = len(found)
+        kept = take(match)
+        leads = match[0].startswith(",") or _OPENS.search(text, 0, match.start()) is not None
+        places += (Place(name, len(rest), leads) for name in found[known:])
+        rest += kept
+        done = match.end()
+    return rest + text[done:], places
 
 
 def _name(groups: dict[str, str]) -> tuple[str | None, bool]:

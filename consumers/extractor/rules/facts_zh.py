@@ -26,7 +26,9 @@ def find(clause: str, goes_on: bool = False) -> Iterator[Claim]:
     if goes_on and "我" not in clause:
         # The subject of the clause before goes on: 我叫小明，今年28岁.
         for found in find(f"我{clause}"):
-            yield replace(found, start=max(found.start - 1, 0), end=found.end - 1)
+            # 我养了一只狗，叫旺财: a name alone belongs to what was just brought up, and is not the speaker's.
+            if found.key != "name":
+                yield replace(found, start=max(found.start - 1, 0), end=found.end - 1)
         return
     if "我" in clause and _ANY_CUE.search(clause):
         for cue, pattern, make in _RULES:

@@ -35,7 +35,9 @@ _STOP = re.compile(
     r"[.;!?()\n]|,? (?:because|but|since|although|though|which|who|and I|so (?:that|I|do|can|what)"
     r"|so as|and (?:it|they|hope|was|am|want|feel|see if|find out|maybe|get your)|do you|can you"
     r"|could you|what|any|if|as I|as it|however|in order to|while|and (?:my|this|that)"
-    r"|to (?:relax|relieve|get away|clear my|unwind|reduce|make myself)|I|we|it)\b|, "
+    r"|to (?:relax|relieve|get away|clear my|unwind|reduce|make myself)|I|we|it)\b"
+    # "cities like Rome, Paris and Vienna": what is listed by name belongs to the aim.
+    r"|, (?!(?:and |or )?(?-i:[A-Z])[\w'\-]*(?: (?-i:[A-Z])[\w'\-]*)*(?:,| and | or |[.!?]|$))"
 )
 # Doing these starts a durable effort; wanting anything else needs a stated time to be a goal.
 _DURABLE = re.compile(

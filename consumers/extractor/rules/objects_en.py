@@ -91,7 +91,7 @@ _ADJECTIVE = re.compile(
     re.IGNORECASE,
 )
 _CONSUME = re.compile(
-    r"^(?:eat(?:ing)?|drink(?:ing)?|listen(?:ing)? to|watch(?:ing)?|read(?:ing)?|have|having"
+    r"^(?:eat(?:ing)?|drink(?:ing)?|listen(?:ing)? to|watch(?:ing)?|read(?:ing)?|play(?:ing)?|have|having"
     r"|cooking with|use|using)\s+(?=\S)(?:(?:the|a|an|some|my) )?",
     re.IGNORECASE,
 )
@@ -109,6 +109,9 @@ def parts(rest: str, offset: int, *, prefers: bool = False) -> Iterator[Part]:
         body = re.split(r" (?:over|rather than|instead of|more than|than) ", body)[0]
         if not body.lstrip().lower().startswith("to "):
             body = re.split(r" to (?!\w+ing\b)", body)[0]
+    if _MAKES.match(body.lstrip()) and (examples := _EXAMPLES.search(body)):
+        # "baking sweets like brownies and scones" likes the baking, not each example.
+        body = body[: examples.start()]
     for count, (begin, end) in enumerate(_split(body)):
         part = _clean(body, begin, end)
         if part is None:
@@ -177,6 +180,7 @@ _MAKES = re.compile(
     r"|collect|collecting|compose|composing|design|designing|bake|baking|sew|sewing) \w",
     re.IGNORECASE,
 )
+_EXAMPLES = re.compile(r"(?<!things)(?<!stuff),? (?:like|such as|including|for example|e\.g\.) ", re.IGNORECASE)
 _VERB = re.compile(
     r"(?:\w+ing|to|go|play|watch|read|listen|travel|cook|run|swim|eat|drink|do|write|draw|paint|sing"
     r"|dance|hike|walk|take|make|bake|ride|climb|learn|study|visit|spend|hang|build|create|collect"
@@ -227,4 +231,18 @@ def object_key(text: str) -> str:
     """Return the key of a thing: "listening to jazz", "to listen to jazz" and "jazz" share one."""
     bare = _GERUND.sub("", text.strip(" \"'"))
     bare = _CONSUME.sub("", bare) or bare
-    return normalise_key(re.sub(r"^(?:a|an|the|some|my) ", "", bare, flags=re.IGNORECASE))
+    bare = re.sub(r"^(?:a|an|the|some|my) ", "", bare, flags=re.IGNORECASE)
+    return normalise_key(_DOING.get(bare.lower(), bare))
+
+
+# "To read" and "reading" are one thing.
+_DOING = {
+    verb: doing
+    for doing, verb in (
+        pair.split(":")
+        for pair in "reading:read cooking:cook singing:sing dancing:dance swimming:swim running:run hiking:hike"
+        " skiing:ski painting:paint drawing:draw writing:write baking:bake diving:dive sailing:sail"
+        " knitting:knit climbing:climb jogging:jog surfing:surf skating:skate cycling:cycle"
+        " traveling:travel traveling:travelling gardening:garden".split()
+    )
+}

@@ -37,7 +37,7 @@ _TRAIL = re.compile(
     r"|这类的?.{0,4}|这[几两三]种.{0,4}|了|啊|呢|哦|呀|吧|哈|哟|啦|嘛|而已|本身|[\s，,。])+$"
 )
 _VAGUE = re.compile(
-    r"[他她它你您咱]|我|这|那(?!么)|该(?!死)|其(?!他|中|实)|此|哪|什么|怎么|如何|谁|自己的?(?!做|动手"
+    r"(?<!吉)他|[她它你您咱]|我|这|那(?!么)|该(?!死)|其(?!他|中|实)|此|哪|什么|怎么|如何|谁|自己的?(?!做|动手"
     r"|种|拍|画|写)|刚才|刚刚|以上|上面|大家|别人|人家|两者|对方|今天|昨天|今晚|刚|一下|推荐|建议|聊天"
     r"|聊聊|交流一|说的|提到|里面的|这样|那样|吗|么$|是不是|有没有|哪里|[里中]的|中.{1,6}的|同一|后者"
     r"|前者|最后一|第[一二三]"
@@ -78,7 +78,8 @@ def _split(body: str) -> Iterator[tuple[int, int, bool]]:
         cuts.append((begin, cut.start(), after_comma))
         begin, after_comma = cut.end(), cut[0] in ("，", ",")
     cuts.append((begin, len(body), after_comma))
-    if _shares_attribute([body[a:b] for a, b, _ in cuts]) and "、" not in body:
+    items = [body[a:b] for a, b, _ in cuts]
+    if (_shares_attribute(items) and "、" not in body) or _is_place(items):
         cuts = [(cuts[0][0], cuts[-1][1], False)]
     yield from cuts
 
@@ -90,7 +91,14 @@ def _shares_attribute(items: list[str]) -> bool:
     )
 
 
-_VERB = re.compile(r"[写做画弹唱听看读打玩去吃喝跑游爬跳骑养旅摄编烹健散逛学练]")
+_VERB = re.compile(r"[写做画弹唱听看读打玩去吃喝跑游爬跳骑养旅摄编烹健散逛学练品泡种钓拍烤滑登]|下棋|收藏")
+
+
+def _is_place(items: list[str]) -> bool:
+    """True for 在公园、河边和山里跑步: places of one doing, which stands at the end."""
+    return len(items) > 1 and items[0].startswith("在") and _VERB.search(items[0]) is None
+
+
 # 简单和耐用的工具: both attributes belong to what follows 的.
 _ATTRIBUTE = re.compile(r"[^，。、和]{1,4}的[^，。、]{1,6}$")
 
@@ -113,7 +121,7 @@ def _inside(body: str, cut: re.Match[str]) -> bool:
     # 和朋友一起: with somebody, not and; a bare attribute before it ("热闹和安静的街道") is left whole.
     return (
         _INSIDE.search(around) is not None
-        or re.match(r"(?:朋友|家人|同事|别人|他人|同学|大家|孩子|人)", right) is not None
+        or re.match(r"朋友|家人|同事|别人|他人|同学|大家|孩子|人(?![物文像体类生造工格])", right) is not None
     )
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from consumers.extractor.rules import cues, facts_en, facts_zh, goals_en, goals_zh, orders, tastes_en, tastes_zh, tools
 from consumers.extractor.rules import sentences as kinds
+from consumers.extractor.rules.bounds import bound
 from consumers.extractor.rules.claim import LAST, PREFERENCES, Claim
 from consumers.extractor.rules.sentences import Sentence
 from policy.conditions import Stripped, strip_conditions
@@ -32,7 +33,8 @@ _VERBLESS = re.compile(r"[\w' -]{2,40}|[\u4e00-\u9fff]{1,10}")
 _VERBLESS_NO = re.compile(
     r"\b(?:i|you|we|he|she|it|they|is|are|was|were|do|does|did|have|has|had|go|went|see|meet|will|can"
     r"|should|open|closed|closes|free|busy|work|the|this|that|what|how|maybe|no|not|yes|ok|okay|thanks"
-    r"|only|usually|often|hi|hello)\b|[我你他她它们有在是去要吗呢吧了想会好见]|快乐|愉快",
+    r"|only|usually|often|hi|hello)\b|[我你他她它们有在是去要吗呢吧了想会好见点才就找回结束完后前从把给出还已都也不没来到"
+    r"能该让叫帮啊啦睡起]|可以|快乐|愉快|上班|一下",
     re.IGNORECASE,
 )
 
@@ -118,8 +120,8 @@ def _english(sentence: Sentence, words: set[str], flags: int) -> Iterator[Readin
         found = list(_english_claims(text, bare, words, flags))
     # The guards come last: most sentences with a cue claim nothing, and guards read the whole of one.
     if found and not _unfit(sentence) and not kinds.is_report(text, chinese=False):
-        for claim in _distinct(found):
-            yield _reading(claim, text, sentence.start, bare)
+        for claim, own in _distinct(bound(found, bare)):
+            yield _reading(claim, text, sentence.start, own)
 
 
 def _english_claims(text: str, bare: Stripped, words: set[str], flags: int) -> Iterator[Claim]:
@@ -172,14 +174,17 @@ def _chinese(sentence: Sentence) -> Iterator[Reading]:
         if found and (kinds.is_question(text, asks, chinese=True) or _skip(text)):
             goes_on = subject = False
             continue
+        brought_up = _BRINGS_UP.search(text) is not None
         subject = (subject or "我" in text) and not _SWITCHES.search(text)
-        goes_on = bool(found) or (goes_on and "我" not in text and not _SWITCHES.search(text))
+        goes_on = (bool(found) and not brought_up) or (goes_on and "我" not in text and not _SWITCHES.search(text))
         for claim, bare in found:
             yield _reading(claim, text, sentence.start + start, bare)
 
 
 # A clause that speaks of somebody else: what follows without 我 is not about the speaker.
 _SWITCHES = re.compile(r"[他她它你]|朋友|妈|爸|家人|同事|老板|别人|大家")
+# 我养了一只猫，喜欢吃鱼: the likes that follow are those of whom the clause has brought up.
+_BRINGS_UP = re.compile(r"(?:有|养了?|认识了?)[一两几三]?[个只条位头匹](?!.*(?:爱好|习惯|兴趣|愿望|目标|梦想))")
 
 
 def _skip(text: str) -> bool:
@@ -196,10 +201,9 @@ def _clause(text: str, goes_on: bool, subject: bool, sentence: str) -> Iterator[
         *facts_zh.find(text, goes_on or subject),
         *goals_zh.find(text, lambda: _LONG_TIME.search(sentence) is not None),
     ]
-    if not found and bare.conditions:
+    if not found and bare.conditions and not _PASSES.intersection(bare.conditions):
         found = list(_verbless(bare))
-    for claim in _distinct(found):
-        yield claim, bare
+    yield from _distinct((claim, bare) for claim in found)
 
 
 def _clauses(text: str) -> list[tuple[str, int, bool]]:
@@ -230,6 +234,10 @@ def _belongs(left: str, right: str) -> bool:
     return _LIST_VERB.search(left) is not None and 0 < len(right) <= 5 and _NO_ITEM.search(right) is None
 
 
+# 晚上火锅 is tonight's plan; 周末爬山 comes back every week.
+_PASSES = frozenset(("when.morning", "when.afternoon", "when.evening", "when.night"))
+
+
 def _verbless(bare: Stripped) -> Iterator[Claim]:
     text = bare.text.strip(" .。!！")
     if _VERBLESS.fullmatch(text) and not _VERBLESS_NO.search(text) and len(text.split()) <= 3:
@@ -246,13 +254,14 @@ def _verbless(bare: Stripped) -> Iterator[Claim]:
         )
 
 
-def _distinct(found: list[Claim]) -> Iterator[Claim]:
+def _distinct(found: Iterable[tuple[Claim, Stripped]]) -> Iterator[tuple[Claim, Stripped]]:
     """Drop a second claim on the same slot, and a taste for what another rule understood better."""
-    seen: set[tuple[str, str]] = set()
-    for claim in found:
-        if (claim.namespace, claim.key) not in seen and claim.key.strip("."):
-            seen.add((claim.namespace, claim.key))
-            yield claim
+    seen: set[tuple[str, str, tuple[str, ...]]] = set()
+    for claim, bare in found:
+        slot = (claim.namespace, claim.key, bare.conditions if claim.conditional else ())
+        if slot not in seen and claim.key.strip("."):
+            seen.add(slot)
+            yield claim, bare
 
 
 def _reading(claim: Claim, text: str, offset: int, bare: Stripped) -> Reading:

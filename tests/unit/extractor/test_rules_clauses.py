@@ -1,0 +1,82 @@
+"""What belongs to which clause: conditions, names, likes of others, lists (C5, F6, W12)."""
+
+import pytest
+
+from tests.unit.extractor.spoken import claims, drafts
+
+
+def bounded(text: str) -> dict[str, tuple[str, ...]]:
+    return {draft.content.value: draft.content.conditions for draft in drafts(text)}
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("Espresso on weekdays, please, but I prefer cocoa on weekends.", {"cocoa": ("when.weekend",)}),
+        (
+            "I prefer rye in the morning and barley at night.",
+            {"rye": ("when.morning",), "barley": ("when.night",)},
+        ),
+        ("I love plums and figs in summer.", {"plums": ("when.summer",), "figs": ("when.summer",)}),
+        (
+            "In winter I love sledging, but I prefer rowing in summer.",
+            {"sledging": ("when.winter",), "rowing": ("when.summer",)},
+        ),
+        ("I hate milk, and on weekends I enjoy baking.", {"milk": (), "baking": ("when.weekend",)}),
+        ("On my phone I use Firefox, but at work I use Chrome.", {"Firefox": ("on.phone",), "Chrome": ("at.work",)}),
+        ("When it rains I like puzzles.", {"puzzles": ("when.it_rains",)}),
+        ("On weekends in winter I love chess", {"chess": ("when.weekend", "when.winter")}),
+        ("我平时喜欢游泳", {"游泳": ()}),
+        ("平日咖啡，周末可可", {"咖啡": ("when.weekday",), "可可": ("when.weekend",)}),
+    ],
+)
+def test_a_condition_bounds_its_own_statement(text: str, wanted: dict[str, tuple[str, ...]]) -> None:
+    assert bounded(text) == wanted
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "我昨天做了一道新菜，叫做蚂蚁上树",
+        "最近我在追一部剧，名叫琅琊榜",
+        "我们团队在做一个项目，叫长庚",
+        "晚上遛弯回来",
+        "晚上10点才收工",
+        "晚上火锅",
+        "周末找个安静的地方歇一下",
+    ],
+)
+def test_what_is_brought_up_is_not_the_speaker(text: str) -> None:
+    assert claims(text) == []
+
+
+def test_the_likes_of_a_pet_are_its_own() -> None:
+    assert [key for key, _, _ in claims("我养了一只兔子，喜欢啃纸箱")] == ["has.兔子"]
+    assert ("likes.下棋", "下棋", "positive") in claims("我叫周舟，喜欢下棋")
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("我喜欢唱戏、弹吉他和喝茶", ["唱戏", "弹吉他", "喝茶"]),
+        ("我喜欢拉琴、弹琵琶和品香", ["拉琴", "弹琵琶", "品香"]),
+        ("我最喜欢历史小说和人文地理", ["历史小说", "人文地理"]),
+        ("我喜欢在公园、河边和山里跑步", ["在公园、河边和山里跑步"]),
+        ("I love baking sweets like brownies, lemon tart and scones", ["baking sweets"]),
+        ("I want to visit towns like Ghent, Bruges, and Namur", ["visit towns like Ghent, Bruges, and Namur"]),
+    ],
+)
+def test_lists_keep_what_belongs_together(text: str, values: list[str]) -> None:
+    assert [value for _, value, _ in claims(text)] == values
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("I love to read", "I enjoy reading"),
+        ("I like to bake", "I love baking"),
+        ("I like playing the flute", "I love the flute"),
+    ],
+)
+def test_doing_has_one_key_however_it_is_said(one: str, other: str) -> None:
+    assert claims(one)[0][0] == claims(other)[0][0]
