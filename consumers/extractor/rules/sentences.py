@@ -51,7 +51,8 @@ _QUESTION_EN = re.compile(
     r"^\W*(?:(?:and|but|so|then|well|hi|hello|hey|ok|okay|by the way|also|now|please|actually"
     r"|hmm),? )*(?:do|does|did|is|are|am|was|were|can|could|will|would|should|shall|may|might|have|has"
     r"|had"
-    r"|what|which|who|whose|when(?='s| (?:is|are|do|does|did|was|were|can|could|will|would|should|shall|has|have|had)\b)"
+    # "When it rains I like tea" asks nothing.
+    r"|what|which|who|whose|when(?='s| (?:is|are|do|does|did|was|were|can|could|will|would|should|has|have|had)\b)"
     r"|where|why|how|don'?t|doesn'?t|isn'?t|aren'?t|haven'?t|won'?t|shouldn'?t|guess)\b",
     re.IGNORECASE,
 )
