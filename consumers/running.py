@@ -84,13 +84,13 @@ def _run(consumer: BaseConsumer[Any, Any, Any], settings: Settings, loop: Loop, 
     logger.info("health on port %d", health.server_port)
     with ExitStack() as closing:
         closing.callback(health.shutdown)
-        parts = _assemble(consumer, settings, tuning, progress, stop, closing)
+        parts = assemble(consumer, settings, tuning, progress, stop, closing)
         if parts is not None:
             watchdog.start()
             loop(parts)
 
 
-def _assemble(
+def assemble(
     consumer: BaseConsumer[Any, Any, Any],
     settings: Settings,
     tuning: Tuning,
