@@ -28,7 +28,7 @@ _ZEROES: Final = bytes(16)
 def turn(keys: SubjectKeys, vector: Matrix) -> Matrix:
     """Turn one vector, shape (dim,), or several of one subject, shape (n, dim)."""
     matrix = np.atleast_2d(np.asarray(vector, np.float32))
-    turned = _turned(matrix, *_draw([keys.vectors], matrix.shape[1]))
+    turned = _turned(matrix, *_draw([keys.vectors], matrix.shape[1]), np.zeros(len(matrix), np.intp))
     return turned.reshape(np.shape(vector))
 
 
@@ -40,17 +40,20 @@ def turn_each(keys: Sequence[SubjectKeys], vectors: Matrix) -> Matrix:
     secrets = list({one.handle: one.vectors for one in keys}.values())
     which = np.fromiter((distinct[one.handle] for one in keys), np.intp, len(keys))
     orders, signs = _draw(secrets, vectors.shape[1])
-    return _turned(np.asarray(vectors, np.float32), orders[which], signs[which])
+    return _turned(np.asarray(vectors, np.float32), orders, signs, which)
 
 
-def _turned(vectors: Matrix, orders: NDArray[np.intp], signs: Matrix) -> Matrix:
+def _turned(vectors: Matrix, orders: NDArray[np.intp], signs: Matrix, which: NDArray[np.intp]) -> Matrix:
+    """Turn row i by the draw ``which[i]``."""
     count, dim = vectors.shape
     block = _block(dim)
     mixer = _hadamard(block)
     rows = np.arange(count, dtype=np.intp)[:, None] * dim
     for step in range(ROUNDS):
-        places = orders[:, step] + rows
-        moved = vectors.ravel().take(places) * signs[:, step]
+        places = orders[which, step]
+        places += rows
+        moved = vectors.ravel().take(places)
+        moved *= signs[which, step]
         vectors = np.asarray(moved.reshape(-1, block) @ mixer, np.float32).reshape(count, dim)
     return vectors
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, cast
@@ -37,6 +38,8 @@ class VectorIndex:
     def __init__(self, settings: Settings, *, collection: str = COLLECTION, timeout: int = TIMEOUT_SECONDS) -> None:
         """Take the address; nothing is sent yet. ``timeout`` is in seconds."""
         settings.require("qdrant")
+        # The client's HTTP library writes a line for every request.
+        logging.getLogger("httpx").setLevel(logging.WARNING)
         self._name = collection
         self._client = QdrantClient(
             url=settings.qdrant, prefer_grpc=False, timeout=timeout, check_compatibility=False, trust_env=False

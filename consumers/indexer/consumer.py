@@ -36,8 +36,9 @@ class Indexer(BaseConsumer[Ready, State, Result]):
 
     name = "indexer"
     topics = (CHANGES,)
-    # The model takes 12 ms a passage: more would keep a batch from its group for too long.
-    batch_size = 500
+    # The model takes 12 ms a passage: more would keep a batch from its group for too long, and vectors on
+    # their way (as numbers, turned, as JSON) would take more memory than all else.
+    batch_size = 250
 
     def __init__(self, settings: Settings) -> None:
         """Open the vault; the other stores are connected to when they are first needed.

@@ -20,8 +20,8 @@ from consumers.indexer.model import Result, Write
 from stores.database import Link
 from stores.vectors import VectorIndex
 
-# Above this one call would come near the time-out on a slow server.
-_CALL = 500
+# As large as a batch; what a tick mends comes in the same pieces.
+_CALL = 250
 # An intent must outlive a call that starts now: half a lease is more than a vector time-out.
 _FRESH_SECONDS = store.LEASE_SECONDS / 2
 
