@@ -109,15 +109,12 @@ class Supervisor:
 
     def _prepare_stores(self) -> None:
         """Bring tables and topics to this version; both may be repeated."""
+        from stores.migrate import migrate
+        from streams.topics import apply
+
         settings = self.settings.model_copy(update=self.run_state.addresses)
-        with contextlib.suppress(ModuleNotFoundError):
-            from stores.migrate import migrate
-
-            migrate(settings.database)
-        with contextlib.suppress(ModuleNotFoundError):
-            from streams.topics import apply
-
-            apply(settings)
+        migrate(settings.database)
+        apply(settings)
         self._tell("tables and topics are in place")
 
     def _consumer(self, name: str) -> Kept:

@@ -91,6 +91,16 @@ def home() -> Iterator[Path]:
         assert processes(home) == []
 
 
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Path]:
+    """A running stack for tests that only look."""
+    with short_home() as home:
+        done = obelus(home, "up", "--detach", "--no-consumers")
+        assert done.returncode == 0, done.stderr
+        yield home
+        obelus(home, "down")
+
+
 @pytest.fixture
 def up(home: Path) -> Path:
     done = obelus(home, "up", "--detach", "--no-consumers")
@@ -112,7 +122,7 @@ def write(settings: Settings) -> None:
     time.sleep(1.1)  # what the cache promises: at most the last second is lost
     with contextlib.closing(QdrantClient(url=settings.qdrant, check_compatibility=False)) as vectors:
         vectors.create_collection("kept", models.VectorParams(size=2, distance="Dot"))
-        points = [models.PointStruct(id=n, vector=[1.0, n]) for n in range(100)]
+        points = [models.PointStruct(id=n, vector=[1.0, n]) for n in range(1, 101)]
         vectors.upsert("kept", points, wait=True)
 
 
@@ -169,13 +179,13 @@ def test_down_leaves_nothing_running_and_the_data(up: Path) -> None:
     assert holds_all(settings_of(up))
 
 
-def test_a_second_up_on_the_same_home_is_refused(up: Path) -> None:
+def test_a_second_up_on_the_same_home_is_refused(shared: Path) -> None:
     for words in (("up",), ("up", "--detach")):
-        second = obelus(up, *words)
+        second = obelus(shared, *words)
         assert second.returncode == 2
         assert "runs in" in second.stderr
         assert "obelus down" in second.stderr
-    assert obelus(up, "status").returncode == 0
+    assert obelus(shared, "status").returncode == 0
 
 
 def test_ctrl_c_ends_everything(home: Path) -> None:
@@ -208,26 +218,26 @@ def test_a_part_that_cannot_start_is_named_with_its_last_words(up: Path) -> None
     assert "database files are incompatible with server" in foreground.stderr
 
 
-def test_secrets_of_a_home_are_for_its_owner_alone(up: Path) -> None:
+def test_secrets_of_a_home_are_for_its_owner_alone(shared: Path) -> None:
     for name in ("run.json", "tokens.json", "vault-root.key", "keys/receipt.pem"):
-        assert (up / name).stat().st_mode & 0o077 == 0, name
-    tokens = json.loads((up / "tokens.json").read_text())
+        assert (shared / name).stat().st_mode & 0o077 == 0, name
+    tokens = json.loads((shared / "tokens.json").read_text())
     assert {grant["role"] for grant in tokens.values()} == {
         "agent",
         "person",
         "compliance",
         "operator",
     }
-    assert len(settings_of(up).root_key_bytes()) == 32
-    shown = obelus(up, "status", "--json").stdout + obelus(up, "status").stdout
-    for secret in (up / "keys").glob("*.password"):
+    assert len(settings_of(shared).root_key_bytes()) == 32
+    shown = obelus(shared, "status", "--json").stdout + obelus(shared, "status").stdout
+    for secret in (shared / "keys").glob("*.password"):
         assert secret.read_text() not in shown
 
 
-def test_every_port_is_on_loopback(up: Path) -> None:
+def test_every_port_is_on_loopback(shared: Path) -> None:
     listening = [
         connection.laddr.ip
-        for process in processes(up)
+        for process in processes(shared)
         for connection in process.net_connections(kind="inet")
         if connection.status == psutil.CONN_LISTEN
     ]
