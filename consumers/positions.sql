@@ -20,7 +20,7 @@ ORDER BY 2, 3
 ON CONFLICT (consumer, log, part) DO NOTHING
 
 -- name: move
--- Rows are locked in (log, part) order before any is changed, so that two workers cannot deadlock;
+-- All or none. Rows are locked in (log, part) order before any is changed, so that two workers cannot deadlock;
 -- a row that another worker moved meanwhile is read again under the lock and drops out.
 WITH wanted (log, part, held, next) AS (
     SELECT * FROM unnest(%(logs)s::smallint[], %(parts)s::int[], %(helds)s::bigint[], %(nexts)s::bigint[])
@@ -34,3 +34,4 @@ WITH wanted (log, part, held, next) AS (
 UPDATE positions p SET next = l.next, moved_at = now()
 FROM locked l
 WHERE p.consumer = %(consumer)s AND p.log = l.log AND p.part = l.part
+    AND (SELECT count(*) FROM locked) = (SELECT count(*) FROM wanted)

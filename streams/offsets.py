@@ -7,6 +7,7 @@ that at one moment nothing was under way between the topics.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
@@ -47,7 +48,7 @@ def group_id(consumer: str) -> str:
     return f"obelus-{consumer}"
 
 
-def log_ends(admin: AdminClient, topics: Iterable[str], timeout: float = 2.0) -> list[LogEnd]:
+def log_ends(admin: AdminClient, topics: Iterable[str], timeout: float = 10.0) -> list[LogEnd]:
     """Read the watermarks of every partition of these topics, in (topic, partition) order.
 
     Open transactions count: ``high`` is the end for writers, not for readers of committed records.
@@ -60,18 +61,26 @@ def log_ends(admin: AdminClient, topics: Iterable[str], timeout: float = 2.0) ->
     Raises:
         PartUnavailable: no answer in time.
     """
+    wanted, deadline = list(topics), time.monotonic() + timeout
+    while True:
+        try:
+            return _log_ends(admin, wanted, timeout)
+        except KafkaException as error:
+            raise unavailable(error) from error
+        except KeyError:
+            # One of several answers already knew, or still knew, a topic that has just come or gone.
+            if time.monotonic() > deadline:
+                raise PartUnavailable("kafka: topics are coming or going") from None
+            time.sleep(0.02)
+
+
+def _log_ends(admin: AdminClient, topics: list[str], timeout: float) -> list[LogEnd]:
     ids = topic_ids(admin, topics)
-    try:
-        known = admin.list_topics(timeout=timeout).topics
-        places = [(name, part) for name in ids for part in known[name].partitions]
-        low = _list(admin, places, OffsetSpec.earliest(), timeout)  # type: ignore[no-untyped-call]
-        high = _list(admin, places, OffsetSpec.latest(), timeout)  # type: ignore[no-untyped-call]
-    except KafkaException as error:
-        raise unavailable(error) from error
-    except KeyError:
-        raise PartUnavailable("kafka: a topic has just gone or come") from None
-    ends = [LogEnd(name, ids[name], part, low[name, part], high[name, part]) for name, part in places]
-    return sorted(ends)
+    known = admin.list_topics(timeout=timeout).topics
+    places = [(name, part) for name in ids for part in known[name].partitions]
+    low = _list(admin, places, OffsetSpec.earliest(), timeout)  # type: ignore[no-untyped-call]
+    high = _list(admin, places, OffsetSpec.latest(), timeout)  # type: ignore[no-untyped-call]
+    return sorted(LogEnd(name, ids[name], part, low[name, part], high[name, part]) for name, part in places)
 
 
 def _list(admin: AdminClient, places: list[Place], spec: OffsetSpec, timeout: float) -> dict[Place, int]:
@@ -82,7 +91,7 @@ def _list(admin: AdminClient, places: list[Place], spec: OffsetSpec, timeout: fl
     return {(at.topic, at.partition): f.result(timeout).offset for at, f in futures.items()}
 
 
-def group_positions(admin: Admin, group: str, timeout: float = 5.0) -> dict[Place, int]:
+def group_positions(admin: Admin, group: str, timeout: float = 10.0) -> dict[Place, int]:
     """Read the offsets that a group has committed, on any topic; a partition without one is absent.
 
     Raises:

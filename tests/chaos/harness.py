@@ -12,6 +12,7 @@ once undisturbed and once for each `Case`, each time on a database and topics of
 from __future__ import annotations
 
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -23,6 +24,8 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 import psutil
+import pytest
+from _pytest.mark import ParameterSet
 from pydantic import SecretStr
 
 from consumers import faults
@@ -208,6 +211,15 @@ def cases(publishes: bool = True) -> tuple[Case, ...]:
     """Give the disturbances that a consumer can meet."""
     kafka = (faults.BEFORE_KAFKA_COMMIT, faults.ABORT_KAFKA)
     return CASES if publishes else tuple(case for case in CASES if case.point not in kafka)
+
+
+def marked(chosen: Sequence[Case], sampled: int = 3, seed: int = 20260089) -> list[ParameterSet]:
+    """Give cases as parameters of a test: all are `chaos`, and a seeded few are in `make test` too."""
+    few = random.Random(seed).sample(range(len(chosen)), min(sampled, len(chosen)))
+    return [
+        pytest.param(case, id=str(case), marks=[pytest.mark.chaos, *([pytest.mark.sample] if at in few else [])])
+        for at, case in enumerate(chosen)
+    ]
 
 
 @dataclass

@@ -16,7 +16,7 @@ from stores.database import connect
 from streams import offsets, topics
 from streams.codec import Message
 from streams.producer import publish
-from tests.chaos.harness import CASES, UNDISTURBED, Case, play
+from tests.chaos.harness import CASES, UNDISTURBED, Case, marked, play
 
 TURNS_FED = 600
 
@@ -107,8 +107,8 @@ class Toy:
 EXPECTED_SUMS = [(f"u{s}", len(range(s, TURNS_FED, 37))) for s in range(37)]
 
 
-@pytest.mark.chaos
-@pytest.mark.parametrize("case", [UNDISTURBED, *CASES], ids=str)
+@pytest.mark.integration
+@pytest.mark.parametrize("case", marked([UNDISTURBED, *CASES]))
 def test_every_record_has_one_effect(case: Case, fresh_settings: Settings, topics: None) -> None:
     state = play(case, Toy(), fresh_settings)
     assert dict(state["sums"]) == dict(EXPECTED_SUMS)
