@@ -1,6 +1,7 @@
 """Fixtures for everybody.
 
-`stack`: the embedded parts, one set a session. `settings`: a database, Redis number, vault and
+`stack`: the embedded parts, one set a session. `running`: parts and every consumer, by `obelus up`,
+once a session; tests that share it use tenants of their own. `settings`: a database, Redis number, vault and
 keys of its own for each test module, migrated. `topics`: every topic deleted and made anew.
 """
 
@@ -11,6 +12,7 @@ from collections.abc import Iterator
 import pytest
 
 from schemas.settings import Settings
+from tests import running as whole
 from tests import stack as embedded
 
 
@@ -18,6 +20,12 @@ from tests import stack as embedded
 def stack() -> Iterator[embedded.Stack]:
     with embedded.short_home() as home, embedded.running(home) as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def running() -> Iterator[whole.Pipeline]:
+    with whole.running() as pipeline:
+        yield pipeline
 
 
 @pytest.fixture(scope="session")
