@@ -105,7 +105,8 @@ def ensure_subjects(
         known = load_by_ref(conn, refs.values())
         need = [pair for pair, ref in refs.items() if _needs_handle(pair, known.get(ref), alive)]
         if need:
-            _insert(conn, vault, {refs[pair]: pair for pair in need})
+            epochs = {ref: row.epoch for ref, row in known.items()}
+            _insert(conn, vault, {refs[pair]: pair for pair in need}, epochs)
         conn.commit()
     return refs
 
@@ -182,7 +183,7 @@ def _needs_handle(pair: Pair, row: SubjectRow | None, alive: Callable[[Pair, Sub
     return row.handle is None and (alive is None or alive(pair, row))
 
 
-def _insert(conn: Connection, vault: Vault, pairs: dict[bytes, Pair]) -> None:
+def _insert(conn: Connection, vault: Vault, pairs: dict[bytes, Pair], epochs: Mapping[bytes, int]) -> None:
     handles = {ref: new_handle() for ref in sorted(pairs)}
     keys = vault.create_keys(handles.values())
     tenants = {tenant: vault.tenant_ref(tenant) for tenant, _ in pairs.values()}
@@ -190,9 +191,9 @@ def _insert(conn: Connection, vault: Vault, pairs: dict[bytes, Pair]) -> None:
     for ref, handle in handles.items():
         tenant, subject = pairs[ref]
         body = keys[handle].seal(ref, orjson.dumps({"tenant": tenant, "subject": subject}))
-        rows.append((ref, tenants[tenant], lock_of(ref), handle, body))
+        rows.append((ref, tenants[tenant], lock_of(ref), handle, body, epochs.get(ref, 1)))
     conn.execute(_SQL.insert_tenants, (sorted(tenants.values()),))
-    taken = {row[0] for row in conn.execute(_SQL.insert_subjects, columns(rows, 5)).fetchall()}
+    taken = {row[0] for row in conn.execute(_SQL.insert_subjects, columns(rows, 6)).fetchall()}
     conn.commit()
     lost = [handle for handle in handles.values() if handle not in taken]
     if lost:

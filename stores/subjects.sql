@@ -40,11 +40,12 @@ SELECT unnest(%s::bytea[])
 ON CONFLICT DO NOTHING;
 
 -- name: insert_subjects
--- Rows come sorted by ref. Returns the handles that were taken; the others lost a race.
-INSERT INTO subjects (ref, tenant, lock, handle, body)
-SELECT * FROM unnest(%s::bytea[], %s::bytea[], %s::bigint[], %s::bytea[], %s::bytea[])
+-- Rows come sorted by ref. Returns the handles that were taken; the others lost a race, against another process
+-- or against an erasure: of whom the epoch has moved since it was read, nobody may be named again unasked.
+INSERT INTO subjects (ref, tenant, lock, handle, body, epoch)
+SELECT * FROM unnest(%s::bytea[], %s::bytea[], %s::bigint[], %s::bytea[], %s::bytea[], %s::integer[])
 ON CONFLICT (ref) DO UPDATE SET handle = excluded.handle, body = excluded.body
-WHERE subjects.handle IS NULL
+WHERE subjects.handle IS NULL AND subjects.epoch = excluded.epoch
 RETURNING handle;
 
 -- name: held_handles

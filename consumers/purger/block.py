@@ -39,7 +39,7 @@ def block(conn: Connection, vault: Vault, held: book.Held, ends: Ends) -> None:
         raise ValueError("only a subject can be blocked")
     with conn.transaction():
         lock_refs(conn, exclusive=[held.lock or 0])
-        row = conn.execute(book.SQL.subject_now, (subject,)).fetchone()
+        row = conn.execute(book.SQL.subject_to_block, (subject,)).fetchone()
         handle, epoch, fence = row or (None, 1, {})
         reached = later(fence, ends())
         # The vault first: after a restore of PostgreSQL it is what says that this took place.

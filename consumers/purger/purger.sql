@@ -59,6 +59,11 @@ WHERE id = %(id)s AND lease_owner = %(owner)s;
 -- name: subject_now
 SELECT handle, epoch, fence FROM subjects WHERE ref = %s;
 
+-- name: subject_to_block
+-- The row is locked too: who draws a new handle takes no advisory lock, and one drawn in between would be lost
+-- with its key still in the vault.
+SELECT handle, epoch, fence FROM subjects WHERE ref = %s FOR UPDATE;
+
 -- name: unfinished_handle
 -- A second request meets a subject whose handle an earlier one has cleared but not yet emptied.
 SELECT handle, epoch FROM erasures

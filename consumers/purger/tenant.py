@@ -63,7 +63,7 @@ def _block_page(
 ) -> None:
     fences = []
     for ref in refs:
-        row = conn.execute(book.SQL.subject_now, (ref,)).fetchone()
+        row = conn.execute(book.SQL.subject_to_block, (ref,)).fetchone()
         handle, epoch, fence = row or (None, 1, {})
         fences.append(Fence(ref, epoch, handle, later(fence, reached)))
     vault.record_fences(fences)
