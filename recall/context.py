@@ -22,10 +22,16 @@ def open_recall(settings: Settings, policy: Policy) -> Iterator[Recall]:
     Raises:
         ConfigurationError: a setting is missing or wrong.
     """
-    vault, pool, index = open_vault(settings), reading_pool(settings.database, 1), VectorIndex(settings)
+    parts = Parts(
+        pool=reading_pool(settings.database, 1),
+        vault=open_vault(settings),
+        index=VectorIndex(settings),
+        embedder=embedder(settings),
+        policy=policy,
+        windows=Windows(settings),
+    )
+    recall = Recall(parts)
     try:
-        yield Recall(Parts(pool, vault, index, embedder(settings), policy, Windows(settings)))
+        yield recall
     finally:
-        pool.close()
-        index.close()
-        vault.close()
+        recall.close()

@@ -84,6 +84,14 @@ class Recall:
         self._truth.succeeded()
         return self._counted(answer)
 
+    def close(self) -> None:
+        """Close the parts."""
+        if self._parts.windows is not None:
+            self._parts.windows.close()
+        self._parts.index.close()
+        self._parts.pool.close()
+        self._parts.vault.close()
+
     def warm(self) -> None:
         """Load what is slow the first time: the embedding model."""
         self._parts.embedder.embed_query("warm")
@@ -192,6 +200,9 @@ class Recall:
             degraded=False,
             body=trace_body(question, hits, selection),
         )
+        if trace is None:
+            # Blocked or paused since the rows were read: what was read is no longer theirs to give.
+            return Answer()
         sources = sources_of(keys, rows)
         self.usage.add(bytes.fromhex(memory) for memory in shown)
         return Answer(

@@ -45,6 +45,11 @@ class Windows:
             kept.append({"role": turn.role, "text": turn.text, "at": turn.at})
         return kept[::-1]
 
+    def close(self) -> None:
+        """Close the connections, where there are any."""
+        if self._opened is not None:
+            self._opened.close()
+
     def _store(self) -> WindowStore:
         # Redis' client takes 8 MB, and most agents keep their own window.
         from stores.cache import redis_client

@@ -132,7 +132,7 @@ def write_trace(
     """Store the trace under the subject's lock and fetch the sources of what is shown, in one round trip.
 
     Returns:
-        The trace's id, None where the subject was blocked meanwhile, and rows (memory, candidate, at, body).
+        The trace's id, None where the subject was blocked or paused meanwhile, and rows (memory, candidate, at, body).
     """
     trace = os.urandom(ID_BYTES)
     values = {

@@ -95,6 +95,10 @@ class WindowStore:
         """Take a client whose answers are bytes."""
         self._client = client
 
+    def close(self) -> None:
+        """Close the client's connections."""
+        self._client.close()
+
     def read(self, keys: SubjectKeys, epoch: int, conversation: bytes) -> Window | None:
         """A window, None where there is none or it does not open.
 

@@ -78,8 +78,7 @@ class Context:
         """Give back what is held; nothing here loses data."""
         self.threads.shutdown(wait=False, cancel_futures=True)
         self.outbound.close()
-        self.pool.close()
-        self.vault.close()
+        self.recall.close()
 
 
 def open_context(settings: Settings) -> Context:

@@ -26,7 +26,7 @@ BEGIN
     INSERT INTO traces (id, handle, epoch, policy_version, index_version, degraded, memories, body)
     SELECT trace, s.handle, s.epoch, policy, index, without_index, given, sealed
     FROM subjects s
-    WHERE s.ref = subject_ref AND s.handle = subject_handle AND s.epoch = subject_epoch;
+    WHERE s.ref = subject_ref AND s.handle = subject_handle AND s.epoch = subject_epoch AND s.consent <> 'paused';
     RETURN FOUND;
 END
 $$;

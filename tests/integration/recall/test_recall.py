@@ -10,7 +10,9 @@ import pytest
 
 from benchmarks.memories import Loader, Seed
 from recall.api.context import Context
+from recall.truth import verify
 from schemas.words import MemoryStatus, MemoryType, Polarity
+from stores.sealing import lock_of
 from stores.subjects import load_by_ref
 from tests.integration.recall.conftest import bearer
 
@@ -204,6 +206,34 @@ class TestStaleIndex:
         loader.connection.commit()
         found = recall(api, "dee", "orchid")
         assert (found["items"], found["degraded"], found["trace"]) == ([], False, None)
+
+    @pytest.mark.parametrize("change", ["epoch = epoch + 1, handle = NULL", "consent = 'paused'"])
+    def test_a_block_in_the_middle_of_a_recall_wins(
+        self, api: httpx.Client, loader: Loader, monkeypatch: pytest.MonkeyPatch, change: str
+    ) -> None:
+        """The rows were read before, the answer comes after: nothing may be given, nothing may be left behind."""
+        subject = f"fay-{len(change)}"
+        loader.load([Seed(subject, "k", "orchid")])
+        lookup = loader.vault.lookup("default")
+        assert lookup is not None
+        ref = lookup.subject(subject)
+
+        def verified_then_moved(*given: Any) -> Any:
+            found = verify(*given)
+            assert found.known
+            loader.connection.execute("SELECT pg_advisory_xact_lock(%s)", (lock_of(ref),))
+            loader.connection.execute(f"UPDATE subjects SET {change} WHERE ref = %s", (ref,))
+            loader.connection.commit()
+            return found
+
+        handle = load_by_ref(loader.connection, [ref])[ref].handle
+        loader.connection.rollback()
+        monkeypatch.setattr("recall.search.verify", verified_then_moved)
+        found = recall(api, subject, "orchid")
+        assert (found["items"], found["trace"], found["degraded"]) == ([], None, False)
+        left = loader.connection.execute("SELECT count(*) FROM traces WHERE handle = %s", (handle,)).fetchone()
+        loader.connection.rollback()
+        assert left == (0,)
 
     def test_paused_consent_reads_nothing(self, api: httpx.Client, loader: Loader) -> None:
         lookup = loader.vault.lookup("default")

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import psutil
 import pytest
@@ -69,11 +70,16 @@ def window(settings: Settings, subject: str, conversation: str) -> list[str]:
         if row is None or row.handle is None:
             return []
         keys = vault.data_keys([row.handle])[row.handle]
-        store = WindowStore(redis_client(settings))
-        found = store.read(keys, row.epoch, keys.id("conversation", conversation))
+        with redis_client(settings) as client:
+            found = WindowStore(client).read(keys, row.epoch, keys.id("conversation", conversation))
         return [one.text for one in found or ()]
     finally:
         vault.close()
+
+
+def flush(settings: Settings) -> None:
+    with redis_client(settings) as client:
+        client.flushdb()
 
 
 def eventually(look: Callable[[], object], want: object, seconds: float = 30.0) -> None:
@@ -84,7 +90,8 @@ def eventually(look: Callable[[], object], want: object, seconds: float = 30.0) 
 
 
 @pytest.fixture
-def run(fresh_settings: Settings, topics: None) -> Iterator[Run]:
+def run(fresh_settings: Settings, topics: None, tmp_path: Path) -> Iterator[Run]:
+    output = tmp_path / "output"
     started: list[subprocess.Popen[bytes]] = []
     names = ("kafka", "database", "redis", "qdrant")
     environment = os.environ | {
@@ -94,7 +101,8 @@ def run(fresh_settings: Settings, topics: None) -> Iterator[Run]:
 
     def start() -> subprocess.Popen[bytes]:
         command = [sys.executable, "-m", "deploy.cli", "run", "streams"]
-        started.append(subprocess.Popen(command, env=environment, start_new_session=True))
+        with output.open("ab") as log:
+            started.append(subprocess.Popen(command, env=environment, start_new_session=True, stdout=log, stderr=log))
         return started[-1]
 
     yield start
@@ -102,6 +110,10 @@ def run(fresh_settings: Settings, topics: None) -> Iterator[Run]:
         if process.poll() is None:
             os.kill(process.pid, signal.SIGKILL)
         process.wait(10)
+    # No content and no natural id in anything it printed.
+    printed = output.read_text()
+    for word in ("said", "sk-proj", "default:", "p1-talk", "unheard"):
+        assert word not in printed, printed
 
 
 def test_a_window_is_the_last_ten_turns_in_order(fresh_settings: Settings, run: Run) -> None:
@@ -135,8 +147,8 @@ def test_secrets_repeats_and_pauses(fresh_settings: Settings, run: Run) -> None:
     assert found[1:] == ["said 2", "said 4"]
     assert "sk-proj" not in found[0]
     # Nothing of it lies readable in Redis either.
-    client = redis_client(fresh_settings)
-    held = b"".join(client.get(key) or b"" for key in client.scan_iter("window:*"))  # type: ignore[misc]
+    with redis_client(fresh_settings) as client:
+        held = b"".join(client.get(key) or b"" for key in client.scan_iter("window:*"))  # type: ignore[misc]
     assert held
     assert b"said" not in held
 
@@ -166,7 +178,7 @@ def test_a_lost_redis_is_filled_again(fresh_settings: Settings, run: Run) -> Non
     publish(fresh_settings, [turn("cy", "c", n) for n in range(12)])
     eventually(lambda: window(fresh_settings, "cy", "c"), [f"said {n}" for n in range(2, 12)])
     store_turns(fresh_settings, "cy", "c", range(12))
-    redis_client(fresh_settings).flushdb()
+    flush(fresh_settings)
     publish(fresh_settings, [turn("cy", "c", 12)])
     eventually(lambda: window(fresh_settings, "cy", "c"), [f"said {n}" for n in range(3, 13)])
 
@@ -215,7 +227,7 @@ def test_an_erased_persons_old_turns_do_not_come_back_and_a_new_life_does(fresh_
             "UPDATE subjects SET epoch = epoch + 1, handle = NULL, body = NULL, fence = %s WHERE ref = %s",
             ("{" + fence + "}", ref),
         )
-        redis_client(fresh_settings).flushdb()
+        flush(fresh_settings)
         # Two more before the fence: late ones. The marker shows that they were read.
         publish(fresh_settings, [turn("dee", "c", n) for n in (3, 4)])
         publish(fresh_settings, [turn("marker", "m", 1)])
