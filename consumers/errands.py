@@ -13,7 +13,8 @@ from typing import Any
 from consumers import outbox
 from consumers.backoff import Backoff
 from consumers.contract import BaseConsumer
-from consumers.intake import Gone, Intake
+from consumers.held import Gone
+from consumers.intake import Intake
 from consumers.outlet import Outlet
 from consumers.session import Session
 from consumers.stages import Stages

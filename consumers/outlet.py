@@ -16,8 +16,8 @@ from typing import Any
 from confluent_kafka import KafkaException, Producer, TopicPartition
 
 from consumers.faults import ABORT_KAFKA, BEFORE_KAFKA_COMMIT, Faults
-from consumers.intake import Gone
-from schemas.errors import PartUnavailable, UnknownOutcome
+from consumers.held import Gone
+from schemas.errors import UnknownOutcome
 from streams.client import code, detail, unavailable
 from streams.codec import Message
 from streams.producer import produce
@@ -137,10 +137,3 @@ class Outlet:
             # Still open: the next transaction begins with ending this one.
             logger.warning("kafka abort failed: %s", code(again))
         raise UnknownOutcome(f"kafka: {code(error)}") from error
-
-    def close(self) -> None:
-        """Let the client finish; nothing of ours is under way."""
-        try:
-            self._finish_abort()
-        except KafkaException as error:
-            raise PartUnavailable(f"kafka: {code(error)}") from error

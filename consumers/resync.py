@@ -16,7 +16,8 @@ from typing import Any
 
 from consumers import positions
 from consumers.contract import BaseConsumer, Span
-from consumers.intake import Held, Intake
+from consumers.held import Held
+from consumers.intake import Intake
 from consumers.outlet import Outlet
 from consumers.positions import Move
 from consumers.session import Session

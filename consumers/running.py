@@ -25,7 +25,8 @@ from consumers.backoff import Backoff
 from consumers.contract import BaseConsumer
 from consumers.errands import Errands
 from consumers.faults import Faults
-from consumers.intake import Gone, Intake, consumer_config
+from consumers.held import Gone
+from consumers.intake import Intake, consumer_config
 from consumers.outlet import Outlet
 from consumers.parts import Parts
 from consumers.redrive import Redrive

@@ -46,7 +46,7 @@ from consumers import deadletters, faults, positions, running
 from consumers.backoff import Backoff
 from consumers.contract import BaseConsumer, Outcome, Span
 from consumers.deadletters import INTERNAL, DeadLetter
-from consumers.intake import Batch, Gone
+from consumers.held import Batch, Gone
 from consumers.parts import Parts
 from schemas.errors import (
     ConfigurationError,

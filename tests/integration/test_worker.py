@@ -250,3 +250,11 @@ def test_postgres_that_ends_our_sessions_is_waited_for(fresh_settings: Settings,
         assert process.terminate() == 0
     assert rows(fresh_settings, "SELECT sum(n)::int FROM toy_sums") == [(400,)]
     assert sorted(set(published(fresh_settings))) == sorted(f"m{number}" for number in range(400))
+
+
+def test_a_stuck_process_ends_itself(fresh_settings: Settings, topics: None) -> None:
+    with Process([*TOY.argv, "60"], fresh_settings, OBELUS_STUCK_SECONDS="3") as process:
+        publish(fresh_settings, [turn(1)])
+        assert process.wait(30) == 75
+        assert "the loop has not turned" in process.text
+        assert "in prepare" in process.text, "it shows where"

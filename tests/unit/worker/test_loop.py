@@ -10,7 +10,7 @@ import pytest
 
 from consumers.contract import Span
 from consumers.deadletters import INTERNAL
-from consumers.intake import Gone
+from consumers.held import Gone
 from schemas.errors import (
     ConfigurationError,
     InvalidEvent,

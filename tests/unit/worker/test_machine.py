@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from consumers.intake import Gone
+from consumers.held import Gone
 from schemas.errors import PartUnavailable
 from tests.unit.worker.doubles import Cluster, Crash, Rig
 

@@ -10,7 +10,7 @@ from confluent_kafka import TopicPartition
 
 from consumers import outlet as module
 from consumers.faults import Faults
-from consumers.intake import Gone
+from consumers.held import Gone
 from consumers.outlet import Outlet
 from schemas.errors import PartUnavailable, UnknownOutcome
 from streams.codec import Message
