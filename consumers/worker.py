@@ -209,9 +209,9 @@ class Worker:
         self._settle(result, batch)
 
     def _settle(self, result: Outcome, batch: Batch) -> None:
-        """Try in place until it is done; give up where the partitions are no longer ours."""
+        """Try in place until it is done, but once more only while the partitions are ours."""
         patience = Backoff()
-        while not self._parts.stopping() and (not patience.tries or batch.held().nexts):
+        while True:
             try:
                 with self._stage("settle"):
                     self._parts.faults.at(faults.IN_SETTLE)
@@ -219,10 +219,12 @@ class Worker:
                 return
             except (TransientError, UnknownOutcome) as error:
                 self._note(error, patience.tries)
-                self._intake.hold(patience.next(), self._waiting)
             except PermanentError as error:
                 # Its effects are repeatable, so what is missing is found by the consumer's tick.
                 logger.error("settle given up: %s", error.reason)
+                return
+            self._intake.hold(patience.next(), self._waiting)
+            if self._parts.stopping() or not batch.held().nexts:
                 return
 
     # -- waiting ------------------------------------------------------------------------------

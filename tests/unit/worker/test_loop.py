@@ -185,6 +185,20 @@ def test_settling_ends_where_the_partition_is_no_longer_ours() -> None:
     assert len(tries) == 1
 
 
+def test_a_stop_during_a_batch_still_settles_it() -> None:
+    made = rig()
+    made.cluster.logs[0] = ["a"]
+    original = made.echo.store
+
+    def store(tx: Any, result: Any) -> None:
+        made.stop = True
+        original(tx, result)
+
+    made.echo.store = store  # type: ignore[method-assign]
+    made.turns(1)
+    assert made.echo.settled == made.cluster.published == ["a"]
+
+
 def test_settling_that_is_refused_for_good_is_left_to_the_tick() -> None:
     made = rig()
     made.cluster.logs[0] = ["a", "b"]
