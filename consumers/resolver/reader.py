@@ -114,12 +114,12 @@ class Reader:
         )
 
     def _lifetime(self, item: Decided) -> datetime | None:
-        """End a claim that states no end by its type: a temporary one dates from when it was said (C12)."""
+        """End a claim that states no end by its type, counted from when it was said (C12).
+
+        A plan of three years ago is no plan of today; a time ahead of ours lengthens nothing.
+        """
         lifetime = self._lifetimes[item.draft.type]
-        if lifetime is None:
-            return None
-        temporary = item.draft.type is MemoryType.TEMPORARY_PREFERENCE
-        return (item.origin.at if temporary else item.decided_at) + lifetime
+        return None if lifetime is None else min(item.origin.at, item.decided_at) + lifetime
 
     def reverts(self, tx: Connection) -> dict[bytes, list[Revert]]:
         """Return what the people of the batch have taken back before."""

@@ -366,3 +366,12 @@ def test_the_command_line_shows_memories_and_decisions(
     with pytest.raises(SystemExit) as ended:
         main(["memories", "--tenant", "acme", "--subject", "a*"])
     assert ended.value.code == 2
+
+
+def test_a_plan_told_long_ago_is_no_plan_of_today(line: Line) -> None:
+    line.say(
+        turn("I'm planning to climb Mount Kenya", "m-plan-1", at="2020-05-01T10:00:00Z"),
+        turn("I plan to learn Dutch", "m-plan-2"),
+    )
+    ends = {memory.content.value: memory.status for memory in line.memories(everything=True)}
+    assert ends == {"climb Mount Kenya": MemoryStatus.EXPIRED, "learn Dutch": MemoryStatus.ACTIVE}
