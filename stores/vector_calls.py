@@ -4,21 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TypeVar
+from urllib.parse import urlsplit, urlunsplit
 
 import httpx
-from qdrant_client import models
-from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
-from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
 from schemas.errors import ConfigurationError, PartUnavailable, TransientError, UnknownOutcome
+from stores.qdrant_rest import ResourceExhaustedResponse, ResponseHandlingException, UnexpectedResponse, models
 from stores.vector_points import FIELDS
 
 # Errors after which the request has certainly not reached the server.
 _NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+_PORT = 6333
 _CONFLICT = 409
 _TOO_MANY = 429
 _UNAVAILABLE = 503
 _SERVER_FAULT = 500
+
+
+T = TypeVar("T")
+
+
+def address(setting: str) -> str:
+    """Return the server's address with Qdrant's own port where none is given."""
+    parts = urlsplit(setting)
+    place = parts.netloc if parts.port else f"{parts.netloc}:{_PORT}"
+    return urlunsplit((parts.scheme, place, parts.path, "", ""))
 
 
 @contextmanager
@@ -63,6 +74,17 @@ def done(result: models.UpdateResult | None) -> None:
     """
     if result is None or result.status is not models.UpdateStatus.COMPLETED:
         raise UnknownOutcome("Qdrant: acknowledged, not applied yet")
+
+
+def given(result: T | None) -> T:
+    """Take an answer's content.
+
+    Raises:
+        UnknownOutcome: there is none.
+    """
+    if result is None:
+        raise UnknownOutcome("Qdrant: an answer without a result")
+    return result
 
 
 def already_there(error: UnexpectedResponse) -> bool:

@@ -10,13 +10,23 @@ from typing import Any, cast
 import numpy as np
 import orjson
 from numpy.typing import NDArray
-from qdrant_client import QdrantClient, models
-from qdrant_client.http.exceptions import UnexpectedResponse
 
 from schemas.errors import ConfigurationError
 from schemas.settings import Settings
 from schemas.words import MemoryStatus
-from stores.vector_calls import HNSW, OPTIMIZERS, STRICT, WAL, already_there, done, index_params, translated
+from stores.qdrant_rest import ApiClient, SyncApis, UnexpectedResponse, models
+from stores.vector_calls import (
+    HNSW,
+    OPTIMIZERS,
+    STRICT,
+    WAL,
+    address,
+    already_there,
+    done,
+    given,
+    index_params,
+    translated,
+)
 from stores.vector_points import FIELDS, Hit, Indexed, Point, read_id, read_point, spell_id
 
 Matrix = NDArray[np.float32]
@@ -41,9 +51,7 @@ class VectorIndex:
         # The client's HTTP library writes a line for every request.
         logging.getLogger("httpx").setLevel(logging.WARNING)
         self._name = collection
-        self._client = QdrantClient(
-            url=settings.qdrant, prefer_grpc=False, timeout=timeout, check_compatibility=False, trust_env=False
-        )
+        self._client: SyncApis[ApiClient] = SyncApis(address(settings.qdrant), timeout=timeout, trust_env=False)
 
     def close(self) -> None:
         """Close the connections."""
@@ -59,18 +67,19 @@ class VectorIndex:
                 filtered field, or without strict mode.
         """
         with translated():
-            if not self._client.collection_exists(self._name):
+            if not given(self._client.collections_api.collection_exists(self._name).result).exists:
                 self._create(dim)
-            present = self._client.get_collection(self._name).payload_schema
+            present = self._info().payload_schema
             for field in FIELDS:
                 if field not in present:
-                    self._client.create_payload_index(self._name, field, index_params(field), wait=True)
+                    wanted = models.CreateFieldIndex(field_name=field, field_schema=index_params(field))
+                    self._client.indexes_api.create_field_index(self._name, wait=True, create_field_index=wanted)
         self.check(dim)
 
     def check(self, dim: int) -> None:
         """Refuse a collection in which a filter would be slow or a vector would not fit."""
         with translated():
-            info = self._client.get_collection(self._name)
+            info = self._info()
         vectors = info.config.params.vectors
         if not isinstance(vectors, models.VectorParams) or vectors.size != dim:
             raise ConfigurationError(f"the index {self._name} holds vectors of another length than {dim}")
@@ -83,18 +92,21 @@ class VectorIndex:
     def drop(self) -> None:
         """Remove the collection; it can be made again from PostgreSQL."""
         with translated():
-            self._client.delete_collection(self._name)
+            self._client.collections_api.delete_collection(self._name)
+
+    def _info(self) -> models.CollectionInfo:
+        return given(self._client.collections_api.get_collection(self._name).result)
 
     def _create(self, dim: int) -> None:
+        wanted = models.CreateCollection(
+            vectors=models.VectorParams(size=dim, distance=models.Distance.COSINE),
+            hnsw_config=HNSW,
+            optimizers_config=OPTIMIZERS,
+            wal_config=WAL,
+            strict_mode_config=STRICT,
+        )
         try:
-            self._client.create_collection(
-                self._name,
-                vectors_config=models.VectorParams(size=dim, distance=models.Distance.COSINE),
-                hnsw_config=HNSW,
-                optimizers_config=OPTIMIZERS,
-                wal_config=WAL,
-                strict_mode_config=STRICT,
-            )
+            self._client.collections_api.create_collection(self._name, create_collection=wanted)
         except UnexpectedResponse as error:
             if not already_there(error):
                 raise
@@ -113,7 +125,7 @@ class VectorIndex:
         # The client's own models walk every number twice; it takes encoded bytes as they are.
         body = orjson.dumps({"batch": batch}, option=orjson.OPT_SERIALIZE_NUMPY)
         with translated():
-            answer = self._client.http.points_api.upsert_points(
+            answer = self._client.points_api.upsert_points(
                 self._name, wait=True, point_insert_operations=cast(Any, body)
             )
         done(answer.result)
@@ -129,7 +141,8 @@ class VectorIndex:
 
     def _delete(self, selector: models.PointsSelector) -> None:
         with translated():
-            done(self._client.delete(self._name, selector, wait=True))
+            answer = self._client.points_api.delete_points(self._name, wait=True, points_selector=selector)
+        done(answer.result)
 
     # Reading
 
@@ -186,8 +199,8 @@ class VectorIndex:
 
     def _search(self, body: bytes) -> list[Hit]:
         with translated():
-            answer = self._client.http.search_api.query_points(self._name, query_request=cast(Any, body))
-        found = answer.result.points if answer.result else []
+            answer = self._client.search_api.query_points(self._name, query_request=cast(Any, body))
+        found = given(answer.result).points
         return [
             Hit(bytes.fromhex(point.payload["memory"]), int(point.payload["version"]), point.score)
             for point in found
@@ -198,42 +211,42 @@ class VectorIndex:
         """Count points exactly: those of a handle, or all where no handle is given."""
         scope = None if handle is None else _filter(_of_handle(handle, epoch))
         with translated():
-            return self._client.count(self._name, count_filter=scope, exact=True).count
+            wanted = models.CountRequest(filter=scope, exact=True)
+            return given(self._client.points_api.count_points(self._name, count_request=wanted).result).count
 
     def existing(self, ids: Collection[bytes]) -> set[bytes]:
         """Return those of the ids that the index holds."""
         if not ids:
             return set()
-        spelled = [spell_id(point) for point in ids]
+        wanted = models.PointRequest(ids=[spell_id(point) for point in ids], with_payload=False, with_vector=False)
         with translated():
-            found = self._client.retrieve(self._name, spelled, with_payload=False, with_vectors=False)
-        return {read_id(point.id) for point in found}
+            answer = self._client.points_api.get_points(self._name, point_request=wanted)
+        return {read_id(point.id) for point in given(answer.result)}
 
     def scroll(self, handle: bytes | None = None) -> Iterator[list[Indexed]]:
         """Walk over all points, or all of a handle, in pages; a point that was not there at the start may be missed."""
-        scope = None if handle is None else _filter(_of_handle(handle, None))
-        offset: Any = None
+        wanted = models.ScrollRequest(
+            filter=None if handle is None else _filter(_of_handle(handle, None)),
+            limit=_PAGE,
+            with_payload=["memory", "version", "handle", "epoch"],
+            with_vector=False,
+        )
         while True:
             with translated():
-                found, offset = self._client.scroll(
-                    self._name,
-                    scroll_filter=scope,
-                    limit=_PAGE,
-                    offset=offset,
-                    with_payload=["memory", "version", "handle", "epoch"],
-                    with_vectors=False,
-                )
-            if found:
-                yield [read_point(record.id, record.payload) for record in found]
-            if offset is None:
+                answer = self._client.points_api.scroll_points(self._name, scroll_request=wanted)
+            page = given(answer.result)
+            if page.points:
+                yield [read_point(record.id, record.payload) for record in page.points]
+            if page.next_page_offset is None:
                 return
+            wanted.offset = page.next_page_offset
 
     # What is left on disk
 
     def segments(self) -> frozenset[str]:
         """Return the names of the collection's segments on this server; all new ones mean an observed rebuild."""
         with translated():
-            answer = self._client.http.service_api.telemetry(details_level=10)
+            answer = self._client.service_api.telemetry(details_level=10)
         told = answer.model_dump(exclude_none=True)["result"]["collections"].get("collections") or []
         shards = [shard for one in told if one.get("id") == self._name for shard in one.get("shards") or []]
         locals_ = [shard["local"] for shard in shards if shard.get("local")]
@@ -242,7 +255,7 @@ class VectorIndex:
     def settled(self) -> bool:
         """Tell whether the server has no rebuild left to do."""
         with translated():
-            info = self._client.get_collection(self._name)
+            info = self._info()
         return info.status is models.CollectionStatus.GREEN
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import orjson
 import pytest
+from qdrant_client import models
 
 from consumers.indexer import store
 from consumers.indexer.consumer import Indexer
@@ -180,7 +181,9 @@ def test_a_point_has_a_parent_in_the_lineage(world: World) -> None:
 
 def test_the_index_holds_no_word_and_no_natural_id(world: World) -> None:
     world.take(world.remember("oolong tea"))
-    ((record,), _) = world.index._client.scroll("memories", with_payload=True, with_vectors=True)
+    request = models.ScrollRequest(with_payload=True, with_vector=True)
+    answer = world.index._client.points_api.scroll_points("memories", scroll_request=request)
+    (record,) = answer.result.points
     assert not any(word in str(record.payload) for word in ("oolong", "tea", "acme", "ann", "work"))
     plain = embedder(world.settings).embed_passages(["I like oolong tea"])[0]
     assert abs(float(plain @ record.vector)) < 0.5

@@ -173,7 +173,7 @@ def test_ensure_is_idempotent_and_checks(index: VectorIndex) -> None:
 
 
 def test_a_missing_payload_index_is_found_at_boot(index: VectorIndex) -> None:
-    index._client.delete_payload_index(index._name, "epoch")
+    index._client.indexes_api.delete_field_index(index._name, "epoch", wait=True)
     with pytest.raises(ConfigurationError, match="epoch"):
         index.check(DIM)
     index.ensure(DIM)
@@ -183,7 +183,8 @@ def test_a_filter_on_another_field_is_refused_by_the_server(index: VectorIndex) 
     put(index, point())
     condition = models.FieldCondition(key="colour", match=models.MatchValue(value="red"))
     with pytest.raises(Exception, match="400"):
-        index._client.count(index._name, count_filter=models.Filter(must=[condition]))
+        request = models.CountRequest(filter=models.Filter(must=[condition]))
+        index._client.points_api.count_points(index._name, count_request=request)
 
 
 def test_every_field_that_is_written_has_an_index() -> None:
