@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import psycopg
 from confluent_kafka import Consumer, Message, Producer
-from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+from confluent_kafka.admin import AdminClient, NewTopic
 
 from schemas.settings import Settings
 
