@@ -21,7 +21,8 @@ _PAUSE_SECONDS = 0.1
 _LOOKS = 2
 _FLIGHT = """
 SELECT (SELECT count(*) FROM outbox), (SELECT count(*) FROM vectors WHERE state <> 'written'),
-       (SELECT count(*) FROM memories WHERE status = 'active' AND indexed_version IS DISTINCT FROM version)
+       (SELECT count(*) FROM memories WHERE status = 'active' AND indexed_version IS DISTINCT FROM version),
+       (SELECT count(*) FROM erasures WHERE state IN ('blocked', 'erasing'))
 """
 
 
@@ -56,7 +57,7 @@ class Watch:
         """
         until, next_word, quiet = time.monotonic() + timeout, time.monotonic() + 1.0, 0
         while True:
-            busy = self._look()
+            busy = self.look()
             quiet = 0 if busy else quiet + 1
             if quiet >= _LOOKS:
                 return True
@@ -68,8 +69,8 @@ class Watch:
                 next_word = now + 1.0
             time.sleep(_PAUSE_SECONDS)
 
-    def _look(self) -> Mapping[str, int]:
-        """What is left by name; empty where nothing is."""
+    def look(self) -> Mapping[str, int]:
+        """Tell what is left by name; empty where nothing is. Afterwards `lag` is fresh."""
         try:
             with translate():
                 row = self._connection.execute(_FLIGHT).fetchone()
@@ -79,6 +80,6 @@ class Watch:
         except TransientError:
             # A topic is being made, a broker comes up: not idle, and worth another look.
             return {"unreachable": 1}
-        outbox, intents, unindexed = row or (0, 0, 0)
-        flight = {"outbox": outbox, "intents": intents, "unindexed": unindexed}
+        outbox, intents, unindexed, erasures = row or (0, 0, 0, 0)
+        flight = {"outbox": outbox, "intents": intents, "unindexed": unindexed, "erasures": erasures}
         return {name: count for name, count in (self.lag | flight).items() if count}

@@ -23,12 +23,13 @@ def observe(settings: Settings) -> Seen:
     run = runfile.read(settings.run_file)
     if run is None or not lock.is_held(settings.home):
         raise NoStack(f"no stack runs in {settings.home}: start one with `obelus up`")
+    lags = _lags(settings)
     return {
         "state": run.state,
         "home": str(settings.home),
         "api": run.addresses.get("api"),
         "parts": {name: _part(known) for name, known in run.parts.items()},
-        "consumers": {name: _consumer(known) for name, known in run.consumers.items()},
+        "consumers": {name: _consumer(known, lags.get(name)) for name, known in run.consumers.items()},
         "counts": counts(settings),
     }
 
@@ -48,18 +49,24 @@ def _part(known: Seen) -> Seen:
     return {**known, "state": state, "address": shown}
 
 
-def _consumer(known: Seen) -> Seen:
+def _consumer(known: Seen, lag: int | None) -> Seen:
     port, state = known.get("health", 0), known.get("state", "stopped")
     if state == RUNNING and not probe.ready(port):
         state = "not ready"
-    return {"pid": None, **known, "state": state, "lag": _lag(port)}
+    return {"pid": None, **known, "state": state, "lag": lag}
 
 
-def _lag(port: int) -> int | None:
-    """Add up what the process itself says it is behind, over its topics."""
-    _, text = probe.get(port, "/metrics")
-    lines = [line for line in text.splitlines() if line.startswith("obelus_lag{")]
-    return int(sum(float(line.rpartition(" ")[2]) for line in lines)) if lines else None
+def _lags(settings: Settings) -> dict[str, int]:
+    """Count what each consumer is behind, from positions and ends of the logs; nothing where a part is away."""
+    from deploy.idle import Watch
+    from schemas.errors import ObelusError
+
+    try:
+        with Watch(settings) as watch:
+            watch.look()
+            return watch.lag | {"streams": watch.lag["sessions"]}
+    except ObelusError:
+        return {}
 
 
 def show(seen: Seen) -> None:
