@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from confluent_kafka import KafkaException
@@ -66,7 +67,7 @@ class LogsEraser:
         Where it is not cut, and before there is a fence, nothing is counted.
         """
         counts = {entry.name: 0 for entry in self._entries}
-        if self._cutter is not None and scope.fence:
+        if self._cutter is not None and scope.fence and _settled(scope):
             stretches = self._cutter.look(scope.fence)
             counts = {entry.name: _left(_of(entry, stretches)) for entry in self._entries}
         return Plan(scope, counts)
@@ -81,6 +82,9 @@ class LogsEraser:
         """Ask each log where it begins and look at its files; where that does not do, date its end."""
         kept = self._kept_for()
         since = scope.blocked_at or datetime.now(UTC)
+        if self._cutter is not None and scope.fence and not _settled(scope):
+            # The first receipt does not wait for a cut: it dates these lines, and the next one says that they went.
+            return [self._soon(_dated(entry, since, kept.get(entry.place))) for entry in self._entries]
         stretches = self._cutter.look(scope.fence) if self._cutter is not None and scope.fence else None
         seen = []
         for entry in self._entries:
@@ -88,6 +92,11 @@ class LogsEraser:
             own = None if stretches is None else _of(entry, stretches)
             seen.append(dated if own is None else self._cut(entry, own, dated))
         return seen
+
+    @staticmethod
+    def _soon(dated: Observation) -> Observation:
+        """A line that will rise as soon as the block has settled."""
+        return replace(dated, targets=frozenset({Property.ABSENT}))
 
     def _cut(self, entry: Entry, stretches: Sequence[Stretch], dated: Observation) -> Observation:
         """Say how far one topic is cut; ``dated`` is what holds where it is not."""

@@ -37,7 +37,7 @@ def block(conn: Connection, vault: Vault, held: book.Held, ends: Ends) -> None:
     subject = held.subject
     if subject is None:
         raise ValueError("only a subject can be blocked")
-    with conn.transaction():
+    with book.durable(conn):
         lock_refs(conn, exclusive=[held.lock or 0])
         row = conn.execute(book.SQL.subject_to_block, (subject,)).fetchone()
         handle, epoch, fence = row or (None, 1, {})

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -69,6 +70,14 @@ def take(conn: Connection, erasure: bytes) -> Held | None:
     values: list[Any] = list(row)
     values[5], values[7] = SelectorKind(values[5]), ErasureState(values[7])
     return Held(*values)
+
+
+@contextmanager
+def durable(conn: Connection) -> Iterator[None]:
+    """A transaction that is on disk when it ends, with all that was committed before it."""
+    with conn.transaction():
+        conn.execute("SET LOCAL synchronous_commit = on")
+        yield
 
 
 def due(conn: Connection, limit: int = 100) -> list[bytes]:

@@ -42,7 +42,7 @@ class Notary:
     def issue(self, conn: Connection, held: book.Held, lines: Sequence[Line], state: ErasureState) -> None:
         """Keep the receipt, move the tenant's chain, leave both messages, and let go of the saga."""
         at = datetime.now(UTC)
-        with conn.transaction():
+        with book.durable(conn):
             conn.execute(book.SQL.ensure_head, (held.tenant,))
             row = conn.execute(book.SQL.lock_head, (held.tenant,)).fetchone()
             head = self._newest(held.tenant, Head(*row) if row and row[0] else None)

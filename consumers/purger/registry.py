@@ -44,6 +44,9 @@ class Link:
         """Give the open connection."""
         if self._conn is None or self._conn.closed:
             self._conn = connect(self.dsn, autocommit=True, application=self.name)
+            # Most steps may be lost in a crash and are done again; what may not (`book.durable`) waits
+            # for the disk, and everything before it with it.
+            self._conn.execute("SET synchronous_commit = off")
         return self._conn
 
     def close(self) -> None:
@@ -63,6 +66,7 @@ class Parts:
     admin: Admin
     redis: Redis
     index: VectorIndex
+    _made: tuple[tuple[object, ...], Saga] | None = field(default=None, init=False)
 
     @classmethod
     def open(cls, settings: Settings) -> Parts:
@@ -116,12 +120,18 @@ class Parts:
         return spelled(found, number_logs(self.observing(), found))
 
     def saga(self) -> Saga:
-        """The saga over these parts."""
-        notary = Notary(signing_key(self.settings), self.vault)
+        """The saga over these parts, made anew only where one of them was."""
         conn = self.erasing()
-        rules = rules_of(load_policy(self.settings.policy))
-        narrow = Narrow(conn, self.vault, self.admin, rules, self.ends)
-        return Saga(conn, self.vault, self.erasers(), self.narrow_erasers(), narrow, notary, self.ends)
+        parts = (conn, self.redis, self.index)
+        if self._made is None or any(a is not b for a, b in zip(self._made[0], parts, strict=True)):
+            # Reading the policy alone takes longer than erasing a small subject.
+            rules = rules_of(load_policy(self.settings.policy))
+            narrow = Narrow(conn, self.vault, self.admin, rules, self.ends)
+            notary = Notary(signing_key(self.settings), self.vault)
+            some = self.narrow_erasers()
+            saga = Saga(conn, self.vault, self.erasers(), some, narrow, notary, self.ends)
+            self._made = (parts, saga)
+        return self._made[1]
 
     def close(self) -> None:
         """Close every connection."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -14,8 +15,7 @@ from consumers.purger.narrow.steps import Narrow
 from consumers.purger.planning import counted, digest_of
 from consumers.purger.proof import Notary, next_look
 from consumers.purger.tenant import block_all, many
-from schemas import datamap
-from schemas.eraser import Eraser, Line, Scope
+from schemas.eraser import Eraser, Line, Plan, Scope
 from schemas.errors import ConfigurationError, TransientError, UnknownOutcome
 from schemas.words import ErasureState, LineStatus, SelectorKind
 from stores.database import Connection, translate
@@ -142,9 +142,12 @@ class Saga:
     def _all(self, held: book.Held, scope: Scope, before: dict[str, int]) -> list[Line]:
         """Erase and observe every store in order."""
         made: list[Line] = []
+        renewed = time.monotonic()
         for eraser in self._of(held):
             made += self._one(eraser, scope, before)
-            book.take(self.conn, held.id)
+            if time.monotonic() - renewed > book.LEASE_SECONDS / 4:
+                book.take(self.conn, held.id)
+                renewed = time.monotonic()
             passing(f"erased_{eraser.name}")
         return self._proven(held, made)
 
@@ -164,9 +167,7 @@ class Saga:
         try:
             plan = eraser.plan(scope)
             # Nothing can be added after Block, so the most that was ever counted is what there was.
-            said = book.words(self.conn, scope.erasure) if lines.is_whole(scope.kind) else {}
-            counts = {entry: count + said.get(datamap.BY_NAME[entry].place, 0) for entry, count in plan.counts.items()}
-            before |= book.count_before(self.conn, scope.erasure, eraser, counts)
+            before |= self._counted(eraser, scope, plan)
             passing(f"counted_{eraser.name}")
             eraser.erase(plan)
             passing(f"observing_{eraser.name}")
@@ -182,6 +183,15 @@ class Saga:
             kind = type(error).__name__
             logger.warning("erasure %s: %s failed: %s", scope.erasure.hex(), eraser.name, kind)
             return lines.still_open(eraser, before, "failed")
+
+    def _counted(self, eraser: Eraser, scope: Scope, plan: Plan) -> dict[str, int]:
+        counts = dict(plan.counts)
+        if eraser.name == "postgres" and lines.is_whole(scope.kind):
+            for table, count in book.words(self.conn, scope.erasure).items():
+                counts[f"postgres.{table}"] += count
+        if not any(counts.values()):
+            return {}
+        return book.count_before(self.conn, scope.erasure, eraser, counts)
 
     def _look(self, eraser: Eraser, scope: Scope, before: dict[str, int]) -> list[Line]:
         at = datetime.now(UTC)

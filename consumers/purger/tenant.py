@@ -45,7 +45,7 @@ def block_all(conn: Connection, vault: Vault, held: book.Held, ends: Ends) -> No
     """End the epoch of every subject of the tenant; whoever comes later begins a new life."""
     last = b""
     while True:
-        with conn.transaction():
+        with book.durable(conn):
             page = conn.execute(book.SQL.page_of_people, (held.tenant, last, _PAGE)).fetchall()
             if not page:
                 break

@@ -82,7 +82,7 @@ class Narrow:
         group = load_by_handle(self.conn, [handle]).get(handle)
         if group is None or held.subject is None:
             return
-        with self.conn.transaction():
+        with book.durable(self.conn):
             lock_refs(self.conn, exclusive=[group.lock])
             if handle not in load_by_handle(self.conn, [handle]):
                 return
@@ -105,7 +105,7 @@ class Narrow:
 
     def _pass(self, held: book.Held, waits: Mapping[str, Any] | None, fence: Mapping[str, int] | None) -> None:
         tenant, selector = self._asked(held)
-        with self.conn.transaction():
+        with book.durable(self.conn):
             lock_refs(self.conn, exclusive=[held.lock or 0])
             row = self.conn.execute(book.SQL.subject_now, (held.subject,)).fetchone()
             handle, epoch, _ = row or (None, 0, {})
