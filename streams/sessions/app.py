@@ -29,6 +29,8 @@ BATCH = 500
 WITHIN_SECONDS = 0.02
 STUCK_SECONDS = 60.0
 """With records waiting and none kept for this long the process ends, to be started anew."""
+_YIELD = 5
+"""Steps of priority given up: a late window is merged from the event log, a late memory is just late."""
 _BACKOFF_SECONDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0)
 _STUCK_STATUS = 75
 
@@ -50,6 +52,7 @@ def main(settings: Settings) -> int:
     Raises:
         ConfigurationError: a part's setting is wrong.
     """
+    os.nice(_YIELD)
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     parts = Parts(settings)
     app = build(settings, parts)
