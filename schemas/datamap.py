@@ -111,7 +111,8 @@ ENTRIES: tuple[Entry, ...] = (
     _table("vectors", sealed=False, eraser="vectors"),
     Entry("redis.windows", Store.REDIS, "window:{handle}:*", "redis", _SHREDDED, sealed=True),
     Entry("redis.cache", Store.REDIS, "recall:{handle}:*", "redis", _SHREDDED, sealed=True),
-    Entry("owners.artefacts", Store.OWNERS, "", "owners", _NONE),
+    _table("derivations", sealed=False, eraser="owners"),
+    Entry("owners.artefacts", Store.OWNERS, "artefacts", "owners", _NONE),
     Entry("backups.all", Store.BACKUPS, "", "backups", _NONE),
     Entry("files.logs", Store.FILES, "logs/*.log", "files", _NONE),
     Entry("vault.keys", Store.VAULT, "keys", "vault", _ABSENT),
@@ -120,6 +121,8 @@ ENTRIES: tuple[Entry, ...] = (
     _record("lines", "erasure_lines"),
     _record("receipts", "receipts"),
     _record("outbox", "outbox"),
+    _record("orders", "owner_orders"),
+    _record("departed", "departed"),
     _record("dead_letters", "dead_letters"),
     _record("requests", "vault"),
 )

@@ -21,6 +21,7 @@ _PLACES = {
     "root_key_file": "vault-root.key",
     "tokens_file": "tokens.json",
     "signing_key_file": "keys/receipt.pem",
+    "owners_file": "owners.json",
 }
 _ROOT_KEY_BYTES = 32
 
@@ -53,6 +54,7 @@ class Settings(BaseSettings):
     turns_log: Literal["shared", "exclusive"] = "shared"
     tokens_file: Path = Path()
     signing_key_file: Path = Path()
+    owners_file: Path = Path()
     health_port: int = Field(default=0, ge=0, le=65535)
 
     @field_validator("home", mode="after")

@@ -108,12 +108,13 @@ class SubjectKeys:
 class Lookup:
     """A tenant's lookup key: it names subjects, conversations and tombstones, across epochs."""
 
-    __slots__ = ("_key", "tenant_ref")
+    __slots__ = ("_cipher", "_key", "tenant_ref")
 
     def __init__(self, tenant_ref: bytes, key: bytes) -> None:
         """Hold the tenant's ref (16 bytes) and lookup key (32 bytes)."""
         self.tenant_ref = tenant_ref
         self._key = key
+        self._cipher: AESGCM | None = None
 
     def __repr__(self) -> str:
         """Show no key."""
@@ -134,6 +135,30 @@ class Lookup:
     def holder(self, *parts: str | bytes) -> bytes:
         """Return the ref (16 bytes) of a request: idempotent by the caller's id without keeping it."""
         return self._hash("request", *parts)
+
+    def artefact(self, owner: str, artefact: str) -> bytes:
+        """Return the id (16 bytes) of what an outside owner has made."""
+        return self._hash("artefact", owner, artefact)
+
+    def seal(self, row_id: bytes, plain: bytes) -> bytes:
+        """Encrypt what must outlive a subject's key: it opens with the tenant's key and this row id alone."""
+        nonce = os.urandom(_NONCE_BYTES)
+        return nonce + self._content().encrypt(nonce, plain, self.tenant_ref + row_id)
+
+    def open(self, row_id: bytes, sealed: bytes) -> bytes:
+        """Decrypt what `seal` gave.
+
+        Raises:
+            KeyMissing: it was sealed under another key or row id, or is damaged.
+        """
+        try:
+            return self._content().decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], self.tenant_ref + row_id)
+        except (InvalidTag, ValueError):
+            raise KeyMissing("a sealed row does not open with the key of its tenant") from None
+
+    def _content(self) -> AESGCM:
+        self._cipher = self._cipher or AESGCM(expand(self._key, b"content"))
+        return self._cipher
 
     def _hash(self, kind: str, *parts: str | bytes) -> bytes:
         return hmac.digest(self._key, framed(kind, parts), "sha256")[:ID_BYTES]

@@ -70,6 +70,10 @@ class Vault(Ledger):
             found |= self._read_lookups({ref: refs[ref] for ref in missing})
         return found
 
+    def lookup_of(self, tenant_ref: bytes) -> Lookup | None:
+        """Return the lookup key of a tenant that is known by its ref alone."""
+        return self._read_lookups({tenant_ref: ""}).get("")
+
     def destroy_lookups(self, tenant_refs: Iterable[bytes]) -> int:
         """Destroy lookup keys of tenants; nothing of theirs can be named afterwards."""
         return self._file.delete_in("DELETE FROM tenants WHERE ref IN ({})", tenant_refs)
