@@ -29,6 +29,7 @@ INSERT INTO memories (id, subject, tenant, handle, epoch, identity, value_digest
 VALUES (%s, %s, %s, %s, %s, %s, %s, 1, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, 0, %s, %s, %s, 1, %s)
 """
 _SOURCE = "INSERT INTO sources (memory, candidate, turn, handle, author, at, body) VALUES (%s, %s, %s, %s, %s, %s, %s)"
+_LINEAGE = "INSERT INTO lineage VALUES ('memory', %s, 'decision', %s, %s) ON CONFLICT DO NOTHING"
 _PAGE = 500
 
 
@@ -85,6 +86,7 @@ class Loader:
         with self.connection.cursor() as cursor:
             cursor.executemany(_MEMORY, [memory for memory, _ in made])
             cursor.executemany(_SOURCE, [source for _, source in made])
+            cursor.executemany(_LINEAGE, [(source[0], source[1], source[3]) for _, source in made])
         self.connection.commit()
         indexed = [(seed, row, memory[0]) for (seed, row), (memory, _) in zip(page, made, strict=True) if seed.indexed]
         self.put(indexed, keys)

@@ -36,9 +36,15 @@ from streams.producer import Publisher
 MEMORIES = 100
 """Of each subject that is erased."""
 _LEDGER = """
+WITH missing AS (
+    SELECT m.id, m.handle, m.epoch FROM memories AS m
+    WHERE NOT EXISTS (SELECT FROM vectors AS v WHERE v.memory = m.id)
+), edges AS (
+    INSERT INTO lineage (child_kind, child, parent_kind, parent, handle)
+    SELECT 'vector', substring(id FROM 2) || '\\x00', 'memory', id, handle FROM missing
+)
 INSERT INTO vectors (point, memory, version, handle, epoch, state, lease_until)
-SELECT m.id, m.id, 1, m.handle, m.epoch, 'written', now() FROM memories AS m
-WHERE NOT EXISTS (SELECT FROM vectors AS v WHERE v.memory = m.id)
+SELECT substring(id FROM 2) || '\\x00', id, 1, handle, epoch, 'written', now() FROM missing
 """
 _TIMES = """
 SELECT extract(epoch FROM blocked_at - requested_at), extract(epoch FROM verified_at - requested_at)

@@ -100,9 +100,14 @@ def _rows(
                 " VALUES (%s,%s,%s,%s,%s,%s,%s)",
                 (memory, candidate, turn, handle, ref, NOW, body),
             )
-            cur.execute(
-                "INSERT INTO lineage VALUES ('memory',%s,'decision',%s,%s)",
-                (memory, candidate, handle),
+            edges = (
+                ("candidate", candidate, "turn", turn),
+                ("decision", candidate, "candidate", candidate),
+                ("memory", memory, "decision", candidate),
+                ("vector", point, "memory", memory),
+            )
+            cur.executemany(
+                "INSERT INTO lineage VALUES (%s, %s, %s, %s, %s)", [(*edge, handle) for edge in edges]
             )
             cur.execute(
                 "INSERT INTO vectors VALUES (%s,%s,1,%s,%s,'written',now())",

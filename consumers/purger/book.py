@@ -80,8 +80,8 @@ def durable(conn: Connection) -> Iterator[None]:
         yield
 
 
-def due(conn: Connection, limit: int = 100) -> list[bytes]:
-    """Erasures whose time has come and that nobody holds."""
+def due(conn: Connection, limit: int = 1) -> list[bytes]:
+    """Erasures whose time has come and that nobody holds, those still to be erased first."""
     return [row[0] for row in conn.execute(SQL.due, (limit,)).fetchall()]
 
 

@@ -50,7 +50,8 @@ SELECT id FROM erasures
 WHERE next_at <= now() AND (lease_owner IS NULL OR lease_until < now()
       OR NOT EXISTS (SELECT 1 FROM pg_stat_activity AS a
                      WHERE a.pid || '/' || a.backend_start = lease_owner))
-ORDER BY next_at LIMIT %s;
+-- What is still to be erased comes before a second look at what is gone.
+ORDER BY state IN ('verified', 'final'), next_at LIMIT %s;
 
 -- name: set_plan
 UPDATE erasures SET plan = %(plan)s, plan_digest = %(digest)s

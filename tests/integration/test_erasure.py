@@ -138,7 +138,7 @@ def test_a_subject_is_gone_and_the_receipt_says_so(hand: Hand) -> None:
     assert stores["postgres"] == {
         "status": "erased",
         "proven": ["absent", "fenced", "shredded"],
-        "before": 5 * 8 + 1,
+        "before": 5 * 11 + 1,
         "after": 0,
     }
     assert stores["qdrant"]["proven"] == ["absent", "fenced", "spoiled"]
@@ -255,7 +255,7 @@ def test_a_whole_tenant_goes_and_its_neighbour_stays(hand: Hand) -> None:
     assert not hand.parts.vault.key_exists([one.handle for one in people])
     verdict = verify(hand.receipts(erasure)[0][0], load_keys(public_keys_file(hand.settings).read_bytes()))
     stores = verdict.as_json()["stores"]
-    assert stores["postgres"]["before"] == 3 * (3 * 8 + 1)
+    assert stores["postgres"]["before"] == 3 * (3 * 11 + 1)
     assert stores["vault"] == {
         "status": "erased",
         "proven": ["absent", "compacted", "fenced"],
