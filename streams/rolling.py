@@ -7,6 +7,7 @@ partition a file a second, 600,000 of them in the seven days that a log is kept.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Iterable, Mapping
 
 from confluent_kafka import KafkaException
@@ -32,6 +33,8 @@ killed here, a busy partition makes a file that often."""
 
 _NAME = "segment.ms"
 _TIMEOUT_SECONDS = 5.0
+_TAKES_SECONDS, _PAUSE_SECONDS = 2.0, 0.05
+"""A change is answered once the controller has it; the broker follows a moment later, and its logs after that."""
 
 
 def roll(settings: Settings, admin: AdminClient, places: Iterable[Place]) -> dict[Place, int]:
@@ -44,6 +47,7 @@ def roll(settings: Settings, admin: AdminClient, places: Iterable[Place]) -> dic
     before = _read(admin, {topic for topic, _ in wanted})
     try:
         _set(admin, dict.fromkeys(before, ROLL_MS))
+        _await(admin, before)
         return append(settings, wanted)
     finally:
         _set(admin, before)
@@ -63,6 +67,14 @@ def restore(admin: AdminClient, topics: Iterable[str]) -> None:
 def _read(admin: AdminClient, topics: Iterable[str]) -> dict[str, int]:
     found = _raw(admin, topics)
     return {name: _declared(name) if value == ROLL_MS else value for name, value in found.items()}
+
+
+def _await(admin: AdminClient, topics: Iterable[str]) -> None:
+    """Wait until the broker has the change; where it may not be made, that never comes and is not waited for long."""
+    deadline = time.monotonic() + _TAKES_SECONDS
+    while any(value != ROLL_MS for value in _raw(admin, topics).values()) and time.monotonic() < deadline:
+        time.sleep(_PAUSE_SECONDS)
+    time.sleep(_PAUSE_SECONDS)
 
 
 def _declared(topic: str) -> int:

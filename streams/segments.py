@@ -17,6 +17,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 from streams.client import unavailable
 
 _TIMEOUT_SECONDS = 5.0
+_URL_SAFE = str.maketrans("+/", "-_")
 # Records lie in .log files, and in copies of them that the broker makes or is about to remove.
 _RECORDS = re.compile(r"(\d{20})\.log(\.\w+)?")
 
@@ -47,7 +48,9 @@ class SegmentFiles:
         name = f"{topic}-{part}"
         found = [child for folder in self.folders for child in _listed(folder)]
         named = [child for child in found if child.name == name or child.name.startswith(f"{name}.")]
-        own = [child for child in named if child.name == name and _topic_id(child) == topic_id]
+        # Kafka spells an id in base64url, the client in plain base64.
+        spelled = topic_id.translate(_URL_SAFE)
+        own = [child for child in named if child.name == name and _topic_id(child) == spelled]
         return own, [child for child in named if child not in own]
 
 

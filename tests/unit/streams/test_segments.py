@@ -58,3 +58,8 @@ def test_where_the_next_segment_begins(tmp_path: Path) -> None:
     assert files.boundary("memory.turns", "id", 0, 30) == 40
     assert files.boundary("memory.turns", "id", 0, 50) == 90
     assert files.boundary("memory.turns", "id", 0, 91) is None
+
+
+def test_an_id_is_known_in_either_spelling(tmp_path: Path) -> None:
+    partition(tmp_path, named(50), topic_id="P2GNy4SrTjiO1_uDdo7-mA")
+    assert SegmentFiles((tmp_path,)).clean("memory.turns", "P2GNy4SrTjiO1/uDdo7+mA", 0, 50)
