@@ -97,9 +97,12 @@ def test_killed_at(point: str, fresh_settings: Settings, topics: None) -> None:
         assert second.terminate() == 0
     assert not any(left_of(settings, gone).values())
     assert left_of(settings, stays) == others
-    [(envelope, evidence)] = rows(settings, "SELECT envelope, evidence FROM receipts")
+    # One receipt, and newer ones that supersede it as the log's properties rise, each in the place of the one before.
+    receipts = rows(settings, "SELECT envelope, evidence, digest, supersedes FROM receipts ORDER BY seq")
+    assert [row[3] for row in receipts] == [None, *(row[2] for row in receipts[:-1])]
+    envelope, evidence = receipts[-1][:2]
     trusted = load_keys(public_keys_file(settings).read_bytes())
-    verdict = verify(envelope, trusted, evidence=evidence, chain=[envelope])
+    verdict = verify(envelope, trusted, evidence=evidence, chain=[row[0] for row in receipts])
     assert verdict.valid
     lines = {line["entry"]: line for line in verdict.predicate["lines"]}
     assert set(lines) == set(datamap.BY_NAME)
