@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
@@ -99,9 +100,13 @@ def ensure_subjects(
 
     Returns:
         The ref of every wanted subject, whether it has a handle now or not.
+
+    Raises:
+        TransientError: a race, or a Block that took too long; nothing was stored, and the connection is
+            in no transaction again.
     """
     refs = _refs(vault, wanted)
-    with translate():
+    with translate(), _undone(conn):
         known = load_by_ref(conn, refs.values())
         need = [pair for pair, ref in refs.items() if _needs_handle(pair, known.get(ref), alive)]
         if need:
@@ -109,6 +114,16 @@ def ensure_subjects(
             _insert(conn, vault, {refs[pair]: pair for pair in need}, epochs)
         conn.commit()
     return refs
+
+
+@contextmanager
+def _undone(conn: Connection) -> Iterator[None]:
+    """End the transaction of what fails: the caller's next try must not meet a failed one."""
+    try:
+        yield
+    except BaseException:
+        conn.rollback()
+        raise
 
 
 def sweep_keys(conn: Connection, vault: Vault, keep: Iterable[bytes] = (), older_than: float = 3600) -> int:
@@ -201,7 +216,7 @@ def _insert(conn: Connection, vault: Vault, pairs: dict[bytes, Pair], epochs: Ma
 
 
 def _sweep_page(conn: Connection, vault: Vault, page: list[bytes], keep: set[bytes]) -> int:
-    with translate():
+    with translate(), _undone(conn):
         held = {row[0] for row in conn.execute(_SQL.held_handles, (page,)).fetchall()}
         conn.commit()
     orphans = [handle for handle in page if handle not in held and handle not in keep]

@@ -80,6 +80,22 @@ def test_the_natural_id_is_sealed_and_nowhere_else(conn: Connection, vault: Vaul
     assert "canary" not in str(shown)
 
 
+def test_a_block_that_takes_too_long_is_waited_for_again(
+    conn: Connection, vault: Vault, fresh_settings: Settings
+) -> None:
+    row = row_of(conn, vault)
+    block(conn, row)
+    conn.execute("SET lock_timeout = '50ms'")
+    conn.commit()
+    with connect(fresh_settings.database) as blocking:
+        blocking.execute("SELECT FROM subjects WHERE ref = %s FOR UPDATE", (row.ref,))
+        for _ in range(2):
+            with pytest.raises(TransientError):
+                ensure_subjects(conn, vault, [ANN])
+        blocking.rollback()
+    assert row_of(conn, vault).handle is not None
+
+
 def test_two_processes_draw_one_handle(conn: Connection, vault: Vault, fresh_settings: Settings) -> None:
     pairs = [("acme", f"s{n}") for n in range(40)]
     wrong: list[BaseException] = []
