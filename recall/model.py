@@ -17,7 +17,7 @@ class Question:
 
     ``at`` is the time asked about, in the asker's zone; None means now. ``scope`` names the project or device the
     asker works in. ``statements`` is what was just said and beats memory (R5). ``clearance`` is the most delicate
-    sensitivity that may be returned; ``namespaces`` None allows all.
+    sensitivity that may be returned; ``namespaces`` None allows all; ``role`` is the asker's.
     """
 
     tenant: str
@@ -31,6 +31,7 @@ class Question:
     conversation: str | None = None
     clearance: Sensitivity = Sensitivity.SENSITIVE
     namespaces: tuple[str, ...] | None = None
+    role: str = ""
 
     @property
     def moment(self) -> datetime:
@@ -113,3 +114,24 @@ class Answer:
         if self.session is not None:
             document["session"] = list(self.session)
         return document
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """An answer without its trace and session, and what its traces say.
+
+    Attributes:
+        items: of the pack.
+        conflicts: of the pack.
+        shown: ids of the items.
+        named: ids of every memory in the answer, those in conflict too.
+        seen: hits, drops and items as a trace has them.
+        until: seconds since 1970 by the database's clock; later the answer would be another.
+    """
+
+    items: list[dict[str, Any]]
+    conflicts: list[dict[str, Any]]
+    shown: list[str]
+    named: list[str]
+    seen: dict[str, Any]
+    until: float

@@ -1,6 +1,6 @@
 -- name: subject
 -- Who is asked about, and whether anything may be read at all.
-SELECT s.handle, s.epoch, s.consent, t.consent,
+SELECT s.handle, s.epoch, s.generation, clock_timestamp(), s.consent, t.consent,
        (SELECT c.consent FROM conversation_consents c WHERE c.subject = s.ref AND c.conversation = %(conversation)s)
 FROM subjects s JOIN tenants t ON t.ref = s.tenant
 WHERE s.ref = %(ref)s
@@ -32,6 +32,15 @@ FROM (SELECT leave_trace(%(lock)s, %(ref)s, %(handle)s, %(epoch)s, %(id)s, %(pol
 LEFT JOIN sources s
     ON s.handle = %(handle)s AND s.memory = ANY(%(memories)s) AND s.turn IS NOT NULL AND NOT s.voided
 ORDER BY s.memory, s.row, s.candidate
+
+-- name: leave_again
+-- The trace of an answer that was kept.
+SELECT leave_trace(%(lock)s, %(ref)s, %(handle)s, %(epoch)s, %(id)s, %(policy)s, %(index)s, %(degraded)s,
+                   %(memories)s, %(body)s)
+
+-- name: unmoved
+SELECT 1 FROM subjects
+WHERE ref = %(ref)s AND handle = %(handle)s AND epoch = %(epoch)s AND generation = %(generation)s
 
 -- name: used
 -- Coarse on purpose: a row that is recalled all day is written once an hour. Busy rows are left for the next time.

@@ -6,9 +6,10 @@ Whatever is slow or broken costs memory, never an error (R8) and never a leak: w
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import orjson
 from psycopg_pool import ConnectionPool
@@ -17,13 +18,13 @@ from policy.document import Policy
 from recall.breaker import Breaker
 from recall.conditions import Situation
 from recall.items import conflict_of, item_of, sources_of
-from recall.model import Answer, Drop, Question, Ranked, Selection
+from recall.model import Answer, Drop, Kept, Question, Ranked, Selection
 from recall.pack import select
 from recall.ranking import CALIBRATIONS, DEFAULT_CALIBRATION, rank
 from recall.sessions import Windows
-from recall.truth import Person, Truth, person, verify, write_trace
+from recall.truth import Person, Truth, person, verify, write_trace, write_trace_again
 from recall.usage import Usage
-from recall.validity import valid
+from recall.validity import lasts, valid
 from schemas.errors import KeyMissing, SubjectMoved, TransientError, UnknownOutcome
 from schemas.ids import within
 from schemas.words import Sensitivity
@@ -36,10 +37,16 @@ from stores.vault import Vault
 from stores.vector_points import Hit
 from stores.vectors import VectorIndex
 
+if TYPE_CHECKING:
+    from recall.cached import AnswerCache
+
 log = logging.getLogger(__name__)
 
 # The truth, ranking and overrides drop some of what the index proposes.
 OVERFETCH = 3
+LONGEST = timedelta(seconds=60)
+"""How long an answer may be kept: a question that is asked again is asked soon, and as long may what nobody can take
+away lie in Redis, unreadable."""
 T = TypeVar("T")
 
 
@@ -53,6 +60,7 @@ class Parts:
     embedder: Embedder
     policy: Policy
     windows: Windows | None = None
+    cache: AnswerCache | None = None
 
 
 class Recall:
@@ -86,8 +94,9 @@ class Recall:
 
     def close(self) -> None:
         """Close the parts."""
-        if self._parts.windows is not None:
-            self._parts.windows.close()
+        for part in (self._parts.windows, self._parts.cache):
+            if part is not None:
+                part.close()
         self._parts.index.close()
         self._parts.pool.close()
         self._parts.vault.close()
@@ -114,12 +123,44 @@ class Recall:
         if who is None or not who.readable:
             return Answer()
         keys = self._parts.vault.data_keys([who.handle])[who.handle]
-        hits = self._hits(question, lookup.tenant_ref, who, keys)
+        cache = self._parts.cache
+        key = None if cache is None else cache.key(question, who, keys)
+        if cache is None or key is None:
+            return self._made(connection, question, lookup.tenant_ref, who, keys)[0]
+        kept = cache.read(key, who, keys)
+        if kept is not None:
+            return self._again(connection, question, who, keys, kept)
+        answer, kept = self._made(connection, question, lookup.tenant_ref, who, keys)
+        if kept is not None:
+            cache.keep(connection, key, who, keys, kept)
+        return answer
+
+    def _made(
+        self, connection: Connection, question: Question, tenant_ref: bytes, who: Person, keys: SubjectKeys
+    ) -> tuple[Answer, Kept | None]:
+        """Make an answer, and what may be kept of it."""
+        hits = self._hits(question, tenant_ref, who, keys)
         if hits is None:
-            return self._without_index(connection, question, who, keys)
+            return self._without_index(connection, question, who, keys), None
         truth = verify(connection, who, keys, hits, cleared(question.clearance))
         selection = self._select(question, truth)
         return self._pack(connection, question, who, keys, hits, truth, selection)
+
+    def _again(self, connection: Connection, question: Question, who: Person, keys: SubjectKeys, kept: Kept) -> Answer:
+        """Give an answer that was kept, with a trace of its own."""
+        trace = write_trace_again(
+            connection,
+            who,
+            keys,
+            ids=[bytes.fromhex(memory) for memory in kept.named],
+            policy=self._parts.policy.version,
+            index=self._index_version,
+            body=trace_body(question, kept.seen | {"cached": True}),
+        )
+        if trace is None:
+            return Answer()
+        self.usage.add(bytes.fromhex(memory) for memory in kept.shown)
+        return Answer(kept.items, kept.conflicts, trace=trace, session=self._session(question, who, keys))
 
     def _hits(self, question: Question, tenant_ref: bytes, who: Person, keys: SubjectKeys) -> list[Hit] | None:
         """What the index proposes, None where it or the embedder does not answer."""
@@ -186,31 +227,32 @@ class Recall:
         hits: Sequence[Hit],
         truth: Truth,
         selection: Selection,
-    ) -> Answer:
+    ) -> tuple[Answer, Kept | None]:
         sets = [*selection.conflicts, *(tuple(Ranked(m, 0.0, 0.0) for m in group) for group in truth.conflicted)]
         shown = [entry.memory.id for entry in selection.chosen]
-        wanted = dict.fromkeys([*shown, *(entry.memory.id for group in sets for entry in group)])
+        named = list(dict.fromkeys([*shown, *(entry.memory.id for group in sets for entry in group)]))
+        seen = seen_of(hits, selection)
         trace, rows = write_trace(
             connection,
             who,
             keys,
-            ids=[bytes.fromhex(memory) for memory in wanted],
+            ids=[bytes.fromhex(memory) for memory in named],
             policy=self._parts.policy.version,
             index=self._index_version,
             degraded=False,
-            body=trace_body(question, hits, selection),
+            body=trace_body(question, seen),
         )
         if trace is None:
             # Blocked or paused since the rows were read: what was read is no longer theirs to give.
-            return Answer()
+            return Answer(), None
         sources = sources_of(keys, rows)
         self.usage.add(bytes.fromhex(memory) for memory in shown)
-        return Answer(
-            items=[item_of(entry, sources) for entry in selection.chosen],
-            conflicts=[conflict_of(group, sources) for group in sets],
-            trace=trace,
-            session=self._session(question, who, keys),
-        )
+        items = [item_of(entry, sources) for entry in selection.chosen]
+        conflicts = [conflict_of(group, sources) for group in sets]
+        looked_at = [*truth.known, *(memory for group in truth.conflicted for memory in group)]
+        until = lasts(looked_at, min(who.now, question.moment), LONGEST).timestamp()
+        kept = Kept(items, conflicts, shown, named, seen, until)
+        return Answer(items, conflicts, trace=trace, session=self._session(question, who, keys)), kept
 
     def _without_index(self, connection: Connection, question: Question, who: Person, keys: SubjectKeys) -> Answer:
         trace, _ = write_trace(
@@ -221,7 +263,7 @@ class Recall:
             policy=self._parts.policy.version,
             index=self._index_version,
             degraded=True,
-            body=trace_body(question, (), Selection((), ())),
+            body=trace_body(question, seen_of((), Selection((), ()))),
         )
         return Answer(degraded=True, trace=trace, session=self._session(question, who, keys))
 
@@ -246,16 +288,21 @@ def cleared(clearance: Sensitivity) -> list[str]:
     return words[: words.index(clearance.value) + 1]
 
 
-def trace_body(question: Question, hits: Sequence[Hit], selection: Selection) -> bytes:
-    """What a trace keeps, before it is sealed: the question, what was seen, dropped and why, and given."""
-    return orjson.dumps(
-        {
-            "query": question.text,
-            "statements": question.statements,
-            "at": question.at,
-            "scope": question.scope,
-            "hits": [[hit.memory.hex(), hit.version, round(hit.similarity, 4)] for hit in hits],
-            "drops": [[drop.memory, drop.reason] for drop in selection.drops],
-            "items": [[entry.memory.id, entry.memory.version, round(entry.score, 4)] for entry in selection.chosen],
-        }
-    )
+def trace_body(question: Question, seen: Mapping[str, Any]) -> bytes:
+    """What a trace keeps, before it is sealed: the question, and what was seen."""
+    asked = {
+        "query": question.text,
+        "statements": question.statements,
+        "at": question.at,
+        "scope": question.scope,
+    }
+    return orjson.dumps({**asked, **seen})
+
+
+def seen_of(hits: Sequence[Hit], selection: Selection) -> dict[str, Any]:
+    """What a recall saw, what it dropped and why, and what it gave."""
+    return {
+        "hits": [[hit.memory.hex(), hit.version, round(hit.similarity, 4)] for hit in hits],
+        "drops": [[drop.memory, drop.reason] for drop in selection.drops],
+        "items": [[entry.memory.id, entry.memory.version, round(entry.score, 4)] for entry in selection.chosen],
+    }

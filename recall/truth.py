@@ -24,12 +24,17 @@ SQL = load("recall", "queries.sql")
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """The subject of a recall as its row stands: its life now, and whether it may be read."""
+    """The subject of a recall as its row stands: its life now, and whether it may be read.
+
+    ``generation`` rises with everything that may change an answer; ``now`` is the database's clock.
+    """
 
     ref: bytes
     handle: bytes
     epoch: int
     readable: bool
+    generation: int
+    now: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +51,14 @@ def person(connection: Connection, ref: bytes, conversation: bytes | None = None
     row = connection.execute(SQL.subject, {"ref": ref, "conversation": conversation}).fetchone()
     if row is None or row[0] is None:
         return None
-    handle, epoch, *consents = row
-    return Person(ref, handle, epoch, Consent.PAUSED not in consents)
+    handle, epoch, generation, now, *consents = row
+    return Person(ref, handle, epoch, Consent.PAUSED not in consents, generation, now)
+
+
+def unmoved(connection: Connection, who: Person) -> bool:
+    """True while nothing has happened to a subject since its row was read: no erasure and no change."""
+    values = {"ref": who.ref, "handle": who.handle, "epoch": who.epoch, "generation": who.generation}
+    return connection.execute(SQL.unmoved, values).fetchone() is not None
 
 
 def verify(
@@ -134,8 +145,33 @@ def write_trace(
     Returns:
         The trace's id, None where the subject was blocked or paused meanwhile, and rows (memory, candidate, at, body).
     """
+    trace, values = _trace(who, keys, ids, policy, index, degraded, body)
+    rows = connection.execute(SQL.leave, values).fetchall()
+    sources = [row[1:] for row in rows if row[1] is not None]
+    return (trace.hex() if rows[0][0] else None), sources
+
+
+def write_trace_again(
+    connection: Connection,
+    who: Person,
+    keys: SubjectKeys,
+    *,
+    ids: Sequence[bytes],
+    policy: str,
+    index: str,
+    body: bytes,
+) -> str | None:
+    """Store the trace of an answer that was kept, which has its sources; as `write_trace` otherwise."""
+    trace, values = _trace(who, keys, ids, policy, index, False, body)
+    row = connection.execute(SQL.leave_again, values).fetchone()
+    return trace.hex() if row and row[0] else None
+
+
+def _trace(
+    who: Person, keys: SubjectKeys, ids: Sequence[bytes], policy: str, index: str, degraded: bool, body: bytes
+) -> tuple[bytes, dict[str, Any]]:
     trace = os.urandom(ID_BYTES)
-    values = {
+    return trace, {
         "id": trace,
         "lock": lock_of(who.ref),
         "ref": who.ref,
@@ -147,6 +183,3 @@ def write_trace(
         "memories": list(ids),
         "body": keys.seal(trace, body),
     }
-    rows = connection.execute(SQL.leave, values).fetchall()
-    sources = [row[1:] for row in rows if row[1] is not None]
-    return (trace.hex() if rows[0][0] else None), sources

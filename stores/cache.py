@@ -16,13 +16,18 @@ PREFIXES = ("window", "recall")
 """First words of our keys; the erasers look for nothing else."""
 
 
-def redis_client(settings: Settings) -> Redis:
-    """Give a client whose answers are bytes; it connects with the first command."""
+def redis_client(settings: Settings, patience: float = ANSWER_SECONDS) -> Redis:
+    """Give a client whose answers are bytes; it connects with the first command.
+
+    Args:
+        settings: where Redis is.
+        patience: seconds to wait for an answer, and at most for a connection.
+    """
     settings.require("redis")
     client: Redis = Redis.from_url(
         settings.redis,
-        socket_connect_timeout=CONNECT_SECONDS,
-        socket_timeout=ANSWER_SECONDS,
+        socket_connect_timeout=min(CONNECT_SECONDS, patience),
+        socket_timeout=patience,
         client_name="obelus",
     )
     return client

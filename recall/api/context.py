@@ -11,6 +11,7 @@ from psycopg_pool import ConnectionPool
 
 from policy.document import Policy, load_policy
 from recall.auth import Tokens
+from recall.cached import AnswerCache
 from recall.pool import reading_pool
 from recall.search import Parts, Recall
 from recall.sessions import Windows
@@ -20,7 +21,7 @@ from stores.embeddings import embedder
 from stores.vault import Vault, open_vault
 from stores.vectors import VectorIndex
 from streams.codec import Message
-from streams.metrics import EVENTS
+from streams.metrics import CACHE, EVENTS
 
 if TYPE_CHECKING:
     from streams.producer import Publisher
@@ -90,13 +91,16 @@ def open_context(settings: Settings) -> Context:
     policy = load_policy(settings.policy)
     vault = open_vault(settings)
     pool = reading_pool(settings.database, THREADS)
+    embeds = embedder(settings)
+    made_by = (policy.sha256, embeds.name)
     parts = Parts(
         pool=pool,
         vault=vault,
         index=VectorIndex(settings, timeout=SEARCH_SECONDS),
-        embedder=embedder(settings),
+        embedder=embeds,
         policy=policy,
         windows=Windows(settings),
+        cache=AnswerCache(settings, made_by, lambda result: CACHE.labels(result).inc()) if settings.redis else None,
     )
     return Context(
         settings=settings,

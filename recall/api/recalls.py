@@ -52,4 +52,5 @@ def ask(grant: Grant, body: RecallBody, policy: Policy) -> Question:
         scope=body.scope,
         conversation=body.conversation,
         namespaces=body.namespaces,
+        role=grant.role,
     )

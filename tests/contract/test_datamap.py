@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from fnmatch import fnmatchcase
+from pathlib import Path
+
 import pytest
 
 from schemas import datamap
 from schemas.datamap import ENTRIES, Store
 from schemas.settings import Settings
 from schemas.topics import TOPICS
-from stores.cache import PREFIXES
+from stores.cache import PREFIXES, recall_key, window_key
 from stores.database import connect
 
 pytestmark = pytest.mark.contract
@@ -65,7 +69,35 @@ def test_every_topic_has_a_line() -> None:
 
 
 def test_every_key_pattern_has_a_line() -> None:
-    assert {e.place.split(":")[0] for e in ENTRIES if e.store is Store.REDIS} == set(PREFIXES)
+    places = {entry.place for entry in ENTRIES if entry.store is Store.REDIS}
+    assert {place.split(":")[0] for place in places} == set(PREFIXES)
+    handle = b"h" * 16
+    for made in (window_key(handle, 1, b"c" * 16), recall_key(handle, 1, 2, b"q" * 16)):
+        assert sum(fnmatchcase(made, place.format(handle=handle.hex())) for place in places) == 1
+
+
+def test_keys_are_made_in_one_place_alone() -> None:
+    """A key that another module spells could escape the map."""
+    spelt = re.compile(rf"""["'](?:{"|".join(PREFIXES)}):""")
+    root = Path(__file__).parents[2]
+    found = {
+        str(path.relative_to(root))
+        for package in ("stores", "streams", "consumers", "recall", "deploy")
+        for path in (root / package).rglob("*.py")
+        if spelt.search(path.read_text("utf-8"))
+    }
+    assert found == {"stores/cache.py"}
+
+
+def test_whoever_changes_memories_raises_the_generation() -> None:
+    """A cached answer is found by it; last use and the index's note of itself change no answer."""
+    changes = re.compile(r"(?:UPDATE|DELETE FROM|INSERT INTO|COPY) (?:memories|sources|conversation_consents)\b")
+    raises = re.compile(r"UPDATE subjects.{0,80}?generation = (?:s\.)?generation \+ 1", re.DOTALL)
+    root = Path(__file__).parents[2]
+    for path in (*(root / "consumers").rglob("*.sql"), *(root / "stores").rglob("*.sql")):
+        text = path.read_text("utf-8")
+        if changes.search(text):
+            assert raises.search(text), path.name
 
 
 @pytest.mark.integration

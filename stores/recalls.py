@@ -1,0 +1,47 @@
+"""Cached recalls in Redis: sealed bytes under a key, for a short while."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import cast
+
+from redis import Redis
+from redis.exceptions import RedisError
+
+from schemas.errors import PartUnavailable
+
+
+class RecallStore:
+    """Reads and writes what is sealed elsewhere; every method raises `PartUnavailable` where Redis does not answer."""
+
+    def __init__(self, client: Redis) -> None:
+        """Take a client whose answers are bytes."""
+        self._client = client
+
+    def read(self, key: str) -> bytes | None:
+        """What lies under a key, None where there is nothing."""
+        with _translated():
+            return cast("bytes | None", self._client.get(key))
+
+    def write(self, key: str, sealed: bytes, milliseconds: int) -> None:
+        """Keep something for a time."""
+        with _translated():
+            self._client.set(key, sealed, px=milliseconds)
+
+    def drop(self, key: str) -> None:
+        """Take something away."""
+        with _translated():
+            self._client.delete(key)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except RedisError as error:
+        raise PartUnavailable(f"Redis: {type(error).__name__}") from None
