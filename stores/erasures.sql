@@ -12,7 +12,7 @@ ORDER BY e.accepted_at, e.id;
 
 -- name: waiting
 SELECT erasure, entry, reason FROM erasure_lines
-WHERE erasure = ANY(%s) AND status = 'open' ORDER BY erasure, entry;
+WHERE erasure = ANY(%s) AND status IN ('open', 'external') ORDER BY erasure, entry;
 
 -- name: newest_receipt
 SELECT digest, seq, tenant, envelope, evidence FROM receipts

@@ -1,4 +1,7 @@
-"""The purger: accepts deletion requests, blocks their subjects at once, leaves the rest to the saga."""
+"""The purger: accepts deletion requests, blocks their subjects at once, leaves the rest to the saga.
+
+It also hears outside owners: what they have made, and what they answer when it is to go.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,15 @@ from consumers.deadletters import DeadLetter
 from consumers.purger import book, intake
 from consumers.purger.decide import Decided, Known, Request, deadline_of, decide, not_before
 from consumers.purger.driver import Driver
+from consumers.purger.owners import intake as outside
+from consumers.purger.owners import store as outside_store
+from consumers.purger.owners.decide import Verdict
+from consumers.purger.owners.look import look
 from consumers.purger.registry import Parts
 from schemas.errors import InvalidEvent
 from schemas.events import Deletion
 from schemas.settings import Settings
-from schemas.topics import DELETIONS
+from schemas.topics import ACKS, DELETIONS, DERIVATIONS
 from schemas.words import ErasureState
 from stores.database import columns
 from streams.codec import Message, Position, Record, decode
@@ -23,10 +30,19 @@ from streams.metrics import ERASURE_OLDEST, ERASURES
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """A batch's requests, in order, and what is no request."""
+    """A batch's requests, in order, what owners said, and what is neither."""
 
     requests: tuple[Request, ...]
+    heard: outside.Heard
     letters: tuple[DeadLetter, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Which requests are known, and what owners' words are about."""
+
+    known: Mapping[bytes, Known]
+    outside: outside.State
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,15 +50,16 @@ class Result:
     """What is to be stored of a batch."""
 
     decided: Decided
+    verdict: Verdict
     dead_letters: Sequence[DeadLetter]
     counts: Mapping[str, int]
 
 
-class Purger(BaseConsumer[Ready, dict[bytes, Known], Result]):
+class Purger(BaseConsumer[Ready, State, Result]):
     """One consumer group over the topics of erasure."""
 
     name = "purger"
-    topics = (DELETIONS,)
+    topics = (DELETIONS, DERIVATIONS, ACKS)
     # A batch is blocked one subject after the other before the next is read.
     batch_size = 100
     tick_seconds = 0.25
@@ -62,32 +79,37 @@ class Purger(BaseConsumer[Ready, dict[bytes, Known], Result]):
         """Name everything by keyed hashes and put each request into the vault."""
         requests: list[Request] = []
         letters: list[DeadLetter] = []
+        heard = outside.Heard()
         for record in batch:
             try:
                 event = decode(record)
+                if isinstance(event, Deletion):
+                    requests.append(self._kept(record, event))
+                else:
+                    heard.take(record.position, event, self._parts.vault)
             except InvalidEvent as error:
                 letters.append(DeadLetter(record.position, error.reason))
-                continue
-            if isinstance(event, Deletion):
-                requests.append(self._kept(record, event))
-        return Ready(tuple(requests), tuple(letters))
+        return Ready(tuple(requests), heard, tuple(letters))
 
-    def load(self, tx: Tx, ready: Ready) -> dict[bytes, Known]:
-        """Read which of the requests are known."""
+    def load(self, tx: Tx, ready: Ready) -> State:
+        """Read which of the requests are known, and what owners speak of."""
         ids = [request.id for request in ready.requests]
         rows = tx.execute(book.SQL.known, (ids,)).fetchall()
-        return {row[0]: Known(row[1], ErasureState(row[2])) for row in rows}
+        known = {row[0]: Known(row[1], ErasureState(row[2])) for row in rows}
+        heard, parts = ready.heard, self._parts
+        return State(known, look(tx, parts.vault, parts.settings, heard.registrations, heard.answers))
 
-    def decide(self, ready: Ready, state: dict[bytes, Known]) -> Result:
+    def decide(self, ready: Ready, state: State) -> Result:
         """Apply the rules."""
-        decided = decide(ready.requests, state)
+        decided = decide(ready.requests, state.known)
+        verdict = outside.decide(ready.heard.registrations, ready.heard.answers, state.outside)
         refused = [DeadLetter(Position(*request.cause), reason) for request, reason in decided.refused]
         counts = {
             "accepted": len(decided.accepted),
             "cancelled": len(decided.cancelled),
             "duplicate": decided.repeated,
-        }
-        return Result(decided, (*ready.letters, *refused), counts)
+        } | verdict.counts
+        return Result(decided, verdict, (*ready.letters, *refused, *verdict.letters), counts)
 
     def store(self, tx: Tx, result: Result) -> None:
         """Write new requests as planned; a subject nobody has heard of gets a row to be fenced."""
@@ -99,6 +121,7 @@ class Purger(BaseConsumer[Ready, dict[bytes, Known], Result]):
             tx.execute(book.SQL.insert_erasures, columns([_row(r) for r in accepted], 14))
         if result.decided.cancelled:
             tx.execute(book.SQL.cancel, (list(result.decided.cancelled),))
+        outside_store.write(tx, result.verdict)
 
     def settle(self, result: Result) -> None:
         """Block right after the batch, without waiting for stores; the thread does the rest."""
@@ -106,6 +129,7 @@ class Purger(BaseConsumer[Ready, dict[bytes, Known], Result]):
             saga = self._parts.saga()
             for request in result.decided.accepted:
                 saga.block_now(request.id)
+        if result.decided.accepted or result.verdict.urgent:
             self._driver.wake()
 
     def tick(self, tx: Tx) -> Sequence[Message]:

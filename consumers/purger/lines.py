@@ -19,6 +19,7 @@ _BY_KEY = frozenset({Property.SHREDDED, Property.SPOILED})
 _BY_WORK = frozenset({Property.ABSENT, Property.COMPACTED})
 _EMPTY = frozenset({LineStatus.ERASED, LineStatus.NOTHING_FOUND})
 _SETTLED = _EMPTY | {LineStatus.RETAINED, LineStatus.WITHHELD}
+_FOR_A_PERSON = frozenset({"owner_refused", "owner_late"})
 _WHOLE = frozenset({SelectorKind.SUBJECT, SelectorKind.TENANT})
 
 
@@ -111,16 +112,21 @@ def said(lines: Iterable[Line]) -> set[tuple[str, str, tuple[str, ...]]]:
 
 
 def state_of(lines: Sequence[Line]) -> ErasureState:
-    """Partial while an online store is not empty, final once every line is final or dated."""
+    """Partial while an online store is not empty, final once every line is final or dated.
+
+    An owner outside who refuses, or is late, is a matter for a person: nothing of ours can go on.
+    """
     online = [line for line in lines if Store(line.store) in ONLINE]
     if any(line.status not in _SETTLED for line in online):
         return ErasureState.PARTIAL
+    if any(line.reason in _FOR_A_PERSON for line in lines):
+        return ErasureState.NEEDS_HUMAN
     return ErasureState.FINAL if all(map(finished, lines)) else ErasureState.VERIFIED
 
 
 def finished(line: Line) -> bool:
     """True where nothing more is waited for: final, or gone by a date that is known."""
-    if line.status is LineStatus.OPEN:
+    if line.status in (LineStatus.OPEN, LineStatus.EXTERNAL):
         return False
     proven = set(line.target) <= set(line.proven)
     if line.status is LineStatus.EXPIRES:

@@ -128,7 +128,7 @@ UPDATE receipt_heads SET seq = %s, digest = %s WHERE tenant = %s;
 -- name: finish
 UPDATE erasures
 SET state = %(state)s, attempts = 0,
-    verified_at = CASE WHEN %(state)s <> 'needs_human' THEN COALESCE(verified_at, %(at)s) END,
+    verified_at = CASE WHEN %(state)s <> 'needs_human' THEN COALESCE(verified_at, %(at)s) ELSE verified_at END,
     finished_at = CASE WHEN %(state)s = 'final' THEN COALESCE(finished_at, %(at)s) END,
     next_at = %(next_at)s, lease_owner = NULL, lease_until = NULL
 WHERE id = %(id)s AND lease_owner = %(owner)s;

@@ -9,6 +9,7 @@ from redis import Redis
 
 from consumers.purger.narrow.erasers import RowsEraser, SomeCacheEraser, SomePointsEraser
 from consumers.purger.narrow.steps import Narrow
+from consumers.purger.owners.eraser import OwnersEraser
 from consumers.purger.proof import Notary
 from consumers.purger.saga import Saga
 from consumers.resolver.consumer import rules_of
@@ -90,7 +91,7 @@ class Parts:
             SubjectsEraser(self.observing),
             PointsEraser(self.index, self.erasing, self.observing),
             CacheEraser(self.redis),
-            static.Standing("owners", LineStatus.NOTHING_FOUND, "no owner has registered anything"),
+            self._owners(),
             static.backups(),
             static.files(),
             KeysEraser(self.vault),
@@ -107,12 +108,15 @@ class Parts:
             static.Standing("subjects", LineStatus.RETAINED, lives, "subject_lives"),
             SomePointsEraser(self.index, self.erasing),
             SomeCacheEraser(self.redis, self.vault, self.erasing),
-            static.Standing("owners", LineStatus.NOTHING_FOUND, "no owner has registered anything"),
+            self._owners(),
             static.backups(),
             static.files(),
             static.Standing("vault", LineStatus.RETAINED, lives, "subject_lives"),
             static.records(),
         )
+
+    def _owners(self) -> Eraser:
+        return OwnersEraser(self.vault, self.erasing, self.observing)
 
     def ends(self) -> dict[str, int]:
         """Where every inbound partition ends now, as a fence."""

@@ -199,6 +199,11 @@ class Saga:
 
     def _conclude(self, held: book.Held, made: Sequence[Line]) -> None:
         state = lines.state_of(made)
+        if state is ErasureState.NEEDS_HUMAN:
+            logger.error("erasure %s: an owner refuses or is late", held.id.hex())
+            if held.state is state and book.told(self.conn, held.id) == lines.said(made):
+                book.release(self.conn, held, _LONGEST, held.attempts + 1)
+                return
         if state is not ErasureState.PARTIAL:
             self.notary.issue(self.conn, held, made, state)
             return
@@ -218,7 +223,7 @@ class Saga:
         made: list[Line] = []
         for eraser in self._of(held):
             seen = self._looked(eraser, scope, before)
-            if any(line.status is LineStatus.OPEN and line.after for line in seen):
+            if any(line.status is LineStatus.OPEN and line.reason == "left_over" for line in seen):
                 logger.error("erasure %s: %s came back", scope.erasure.hex(), eraser.name)
                 seen = self._one(eraser, scope, before)
             elif any(map(lines.can_rise, seen)):

@@ -164,3 +164,6 @@ SELECT id, body FROM candidates WHERE id = ANY(%s);
 
 -- name: quotes
 SELECT candidate, body FROM sources WHERE memory = %s AND NOT voided ORDER BY row, step, candidate;
+
+-- name: departing
+SELECT set_config('obelus.erasure', %s, true);

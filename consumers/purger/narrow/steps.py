@@ -86,6 +86,7 @@ class Narrow:
             lock_refs(self.conn, exclusive=[group.lock])
             if handle not in load_by_handle(self.conn, [handle]):
                 return
+            self._departing(held)
             keys = self.vault.data_keys([handle])[handle]
             items = of_author(self.conn, keys, held.subject)
             done = cut(self.conn, keys, items, group.epoch, self.rules)
@@ -98,6 +99,10 @@ class Narrow:
         """Count, by map entry, what the first pass would take now."""
         _, selector = self._asked(held)
         return estimated(self.conn, self.vault, handle, selector)
+
+    def _departing(self, held: book.Held) -> None:
+        """What this transaction deletes departs by this erasure: artefacts made from it follow, late ones too."""
+        self.conn.execute(SQL.departing, (held.id.hex(),))
 
     def _kept(self, held: book.Held) -> dict[str, Any]:
         row = self.conn.execute(SQL.items, (held.id,)).fetchone()
@@ -113,6 +118,7 @@ class Narrow:
             if fence is not None:
                 self._blocked(held, handle, epoch, fence)
             if handle is not None:
+                self._departing(held)
                 kept = self._cut(handle, epoch, kept, tenant, selector)
             self._keep(held, kept, waits)
             passing("cut")

@@ -1,0 +1,424 @@
+"""Outside owners on the real parts: registered, ordered, believed by signature alone (D8, D11, H19, H27)."""
+
+from __future__ import annotations
+
+import base64
+import json
+import secrets
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import orjson
+import psycopg
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from policy.acknowledgement import signed_text
+from policy.verification import load_keys, verify
+from schemas.events import Deletion, Derivation, ErasureAck, Event, Selector
+from schemas.settings import Settings
+from schemas.topics import ACKS, DERIVATIONS, ERASURES
+from schemas.words import SelectorKind
+from stores.artefacts import digest_of, page
+from stores.database import connect
+from stores.signing import public_keys_file
+from streams.codec import Position, Record, message
+from streams.topics import apply
+from tests.integration.driven import turn
+from tests.integration.test_erasure import Hand
+from tests.integration.test_resolver import Line
+from tests.seeding import Seeded, seed
+
+pytestmark = pytest.mark.integration
+
+
+class Owners(Hand):
+    """The purger by hand, and an owner with its key."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings)
+        self.key = Ed25519PrivateKey.generate()
+        raw = base64.urlsafe_b64encode(self.key.public_key().public_bytes_raw()).decode()
+        settings.owners_file.write_text(json.dumps({"evals": raw, "skills": raw}))
+        self.tenant = secrets.token_hex(4)
+        self.erasures: set[str] = set()
+
+    def hear(self, topic: str, event: Event, *, at: int | None = None) -> Any:
+        """One record, one batch; ``at`` is a position that was there before."""
+        if at is None:
+            self._at += 1
+        item = message(topic, "k", event, secrets.token_hex(8))
+        now = int(datetime.now(UTC).timestamp() * 1000)
+        record = Record(Position(9, 0, at or self._at), topic, item.type, "", "k", item.body, now)
+        conn = self.parts.observing()
+        ready = self.purger.prepare([record])
+        with conn.transaction():
+            result = self.purger.decide(ready, self.purger.load(conn, ready))
+            self.purger.store(conn, result)
+        self.last = result
+        return result
+
+    def register(
+        self,
+        artefact: str,
+        *parents: dict[str, str],
+        owner: str = "evals",
+        at: int | None = None,
+        when: datetime | None = None,
+    ) -> Any:
+        event = Derivation(
+            owner=owner,
+            artefact=artefact,
+            kind="sample",
+            tenant=self.tenant,
+            parents=parents,
+            at=when or datetime.now(UTC),
+        )
+        return self.hear(DERIVATIONS, event, at=at)
+
+    def told(self) -> list[dict[str, Any]]:
+        """Orders that were published, oldest first; the outbox is emptied."""
+        rows = (
+            self.parts.observing()
+            .execute("DELETE FROM outbox WHERE topic = %s RETURNING id, key, body", (ERASURES,))
+            .fetchall()
+        )
+        orders = [orjson.loads(body) | {"key": key} for _, key, body in sorted(rows)]
+        return [order for order in orders if order["erasure_id"] in self.erasures]
+
+    def answer(self, order: dict[str, Any], state: str = "done", **changes: Any) -> str | None:
+        """Answer an order, signed; return why it was refused."""
+        key = changes.pop("key", self.key)
+        values = {
+            "erasure_id": order["erasure_id"],
+            "challenge": order["challenge"],
+            "owner": order["owner"],
+            "state": state,
+            "expected": order["artefacts"]["count"] if state == "done" else None,
+            "evidence": "job 17",
+        } | changes
+        ack = ErasureAck(**values)
+        if key is not None:
+            signature = base64.urlsafe_b64encode(key.sign(signed_text(ack))).decode().rstrip("=")
+            ack = ack.model_copy(update={"signature": signature})
+        letters = self.hear(ACKS, ack).dead_letters
+        return letters[0].reason if letters else None
+
+    def forget(self, subject: str, kind: SelectorKind = SelectorKind.SUBJECT, **selector: Any) -> bytes:
+        event = Deletion(
+            request_id=secrets.token_hex(6),
+            tenant=self.tenant,
+            requested_by="officer",
+            selector=Selector(kind=kind, subject=subject, **selector),
+        )
+        erasure = self.send(event)
+        self.erasures.add(erasure.hex())
+        return erasure
+
+    def line(self, erasure: bytes) -> tuple[str, str | None]:
+        """What the newest receipt says of the owners: status and reason."""
+        trusted = load_keys(public_keys_file(self.settings).read_bytes())
+        verdict = verify(self.receipts(erasure)[-1][0], trusted)
+        assert verdict.valid
+        [found] = [line for line in verdict.predicate["lines"] if line["entry"] == "owners.artefacts"]
+        return found["status"], found.get("reason")
+
+    def names(self, order: dict[str, Any]) -> list[str]:
+        """What the page of an order names; the digest holds."""
+        number = int(order["artefacts"]["page"].rpartition("=")[2])
+        lookup = self.parts.vault.lookup(self.tenant)
+        assert lookup is not None
+        erasure = bytes.fromhex(order["erasure_id"])
+        shown = page(self.parts.observing(), lookup, erasure, order["owner"], order=number)
+        assert shown is not None
+        names = sorted(one["artefact"] for one in shown.artefacts)
+        if names:
+            assert digest_of(shown.salt, names) == order["artefacts"]["digest"]
+        return names
+
+
+@pytest.fixture
+def owners(settings: Settings) -> Iterator[Owners]:
+    apply(settings)
+    found = Owners(settings.model_copy(update={"turns_log": "shared"}))
+    found.parts.index.ensure(384)
+    yield found
+    found.close()
+
+
+def memories(owners: Owners, seeded: Seeded) -> list[dict[str, str]]:
+    rows = (
+        owners.parts.observing()
+        .execute("SELECT id FROM memories WHERE handle = %s ORDER BY id", (seeded.handle,))
+        .fetchall()
+    )
+    return [{"memory": row[0].hex()} for row in rows]
+
+
+def edges(owners: Owners) -> int:
+    query = "SELECT count(*) FROM derivations d JOIN artefacts a ON a.id = d.artefact WHERE a.tenant = %s"
+    tenant = owners.parts.vault.tenant_ref(owners.tenant)
+    return owners.parts.observing().execute(query, (tenant,)).fetchone()[0]
+
+
+def test_a_sample_is_erased_and_a_skill_of_several_people_made_again(owners: Owners) -> None:
+    """H19: text was copied into an eval sample and a derived skill."""
+    anna, ben = seed(owners.settings, owners.tenant, "anna", 2), seed(owners.settings, owners.tenant, "ben", 1)
+    mine, theirs = memories(owners, anna), memories(owners, ben)
+    owners.register("sample-anna-1", mine[0])
+    owners.register("sample-anna-2", {"subject": "anna", "message": "m1"})
+    owners.register("skill-7", *mine, *theirs, owner="skills")
+    owners.register("sample-ben", theirs[0])
+    assert not owners.last.dead_letters and edges(owners) == 6
+
+    erasure = owners.forget("anna")
+    assert owners.advance(erasure) == "verified"
+    assert owners.line(erasure) == ("external", "owner_silent")
+    assert edges(owners) == 2
+    first, second = owners.told()
+    assert (first["owner"], first["action"], first["artefacts"]["count"]) == ("evals", "erase", 2)
+    assert (second["owner"], second["action"], second["artefacts"]["count"]) == ("skills", "recompute", 1)
+    assert first["key"] == "evals" and first["challenge"] != second["challenge"]
+    assert owners.names(first) == ["sample-anna-1", "sample-anna-2"] and owners.names(second) == ["skill-7"]
+    assert "anna" not in json.dumps([first, second])
+
+    assert owners.answer(first) is None
+    owners.advance(erasure)
+    assert owners.line(erasure) == ("external", "owner_silent")
+    assert owners.answer(second) is None
+    assert owners.advance(erasure) == "final"
+    assert owners.line(erasure) == ("erased", None)
+    assert len(owners.receipts(erasure)) == 2
+    assert owners.names(first) == []
+    kept = (
+        owners.parts.observing()
+        .execute("SELECT count(*) FROM artefacts WHERE body IS NOT NULL AND tenant = %s", (anna.tenant_ref,))
+        .fetchone()
+    )
+    assert kept == (2,)
+    owners.advance(erasure)
+    assert owners.told() == []
+
+
+def test_only_the_right_answer_of_the_right_owner_counts(owners: Owners) -> None:
+    anna = seed(owners.settings, owners.tenant, "anna", 1)
+    owners.register("s1", *memories(owners, anna))
+    erasure = owners.forget("anna")
+    owners.advance(erasure)
+    [order] = owners.told()
+    assert owners.answer(order, key=None) == "bad_signature"
+    assert owners.answer(order, key=Ed25519PrivateKey.generate()) == "bad_signature"
+    assert owners.answer(order, challenge="guessed") == "wrong_challenge"
+    assert owners.answer(order, expected=2) == "wrong_count"
+    assert owners.answer(order, expected=None) == "wrong_count"
+    assert owners.answer(order, owner="nobody") == "unknown_order"
+    assert owners.answer(order, erasure_id="ab" * 16) == "unknown_order"
+    owners.settings.owners_file.write_text("{}")
+    assert owners.answer(order) == "unknown_owner"
+    owners.settings.owners_file.write_text("half a fi")
+    assert owners.answer(order) == "unknown_owner"
+    owners.advance(erasure)
+    assert owners.line(erasure) == ("external", "owner_silent")
+
+
+def test_in_progress_past_the_deadline_is_escalated_and_a_late_completion_closes_it(owners: Owners) -> None:
+    """H27: the vendor accepts, and acts weeks later."""
+    anna = seed(owners.settings, owners.tenant, "anna", 1)
+    owners.register("s1", *memories(owners, anna))
+    erasure = owners.forget("anna")
+    owners.advance(erasure)
+    [order] = owners.told()
+    assert owners.answer(order, "in_progress") is None
+    assert owners.advance(erasure) == "verified"
+    conn = owners.parts.observing()
+    conn.execute("UPDATE owner_orders SET deadline = now() WHERE erasure = %s", (erasure,))
+    assert owners.advance(erasure) == "needs_human"
+    assert owners.line(erasure) == ("open", "owner_late")
+    count = len(owners.receipts(erasure))
+    assert owners.advance(erasure) == "needs_human" and len(owners.receipts(erasure)) == count
+    assert conn.execute("SELECT verified_at IS NOT NULL FROM erasures WHERE id = %s", (erasure,)).fetchone() == (True,)
+    assert owners.answer(order) is None
+    assert owners.advance(erasure) == "final"
+    assert owners.line(erasure) == ("erased", None)
+
+
+def test_a_refusal_keeps_the_line_open(owners: Owners) -> None:
+    anna = seed(owners.settings, owners.tenant, "anna", 1)
+    owners.register("s1", *memories(owners, anna))
+    erasure = owners.forget("anna")
+    owners.advance(erasure)
+    [order] = owners.told()
+    assert owners.answer(order, "refused") is None
+    assert owners.advance(erasure) == "needs_human"
+    assert owners.line(erasure) == ("open", "owner_refused")
+
+
+def test_an_unknown_parent_is_a_dead_letter_and_of_another_tenant_too(owners: Owners) -> None:
+    anna = seed(owners.settings, owners.tenant, "anna", 1)
+    other = seed(owners.settings, owners.tenant + "-b", "eve", 1)
+    for parents in (
+        [{"memory": "ab" * 16}],
+        [*memories(owners, anna), {"memory": "ab" * 16}],
+        memories(owners, other),
+        [{"subject": "anna", "message": "never-said"}],
+        [{"subject": "nobody", "message": "m0"}],
+    ):
+        [letter] = owners.register("s1", *parents).dead_letters
+        assert letter.reason == "unknown_parent"
+    assert edges(owners) == 0
+    for parent, reason in (({"memory": "zz"}, "invalid_id"), ({"subject": "anna"}, "missing_field")):
+        [letter] = owners.register("s1", parent).dead_letters
+        assert letter.reason == reason
+
+
+def test_what_is_registered_after_the_erasure_is_ordered_at_once(owners: Owners) -> None:
+    anna, ben = seed(owners.settings, owners.tenant, "anna", 1), seed(owners.settings, owners.tenant, "ben", 1)
+    mine, theirs = memories(owners, anna), memories(owners, ben)
+    erasure = owners.forget("anna")
+    assert owners.advance(erasure) == "final"
+    assert owners.line(erasure) == ("nothing_found", None)
+    conn = owners.parts.observing()
+    due = "SELECT next_at <= now() FROM erasures WHERE id = %s"
+    owners.register("late", *mine)
+    assert conn.execute(due, (erasure,)).fetchone() == (True,)
+    owners.register("late-mixed", *mine, *theirs)
+    owners.register("late-message", {"subject": "anna", "message": "m0"}, when=datetime.now(UTC) + timedelta(hours=1))
+    owners.advance(erasure)
+    assert owners.line(erasure) == ("external", "owner_silent")
+    erase, again = owners.told()
+    assert (erase["action"], owners.names(erase)) == ("erase", ["late", "late-message"])
+    assert (again["action"], owners.names(again)) == ("recompute", ["late-mixed"])
+    assert owners.answer(erase) is None and owners.answer(again) is None
+    assert owners.advance(erasure) == "final"
+    assert owners.line(erasure) == ("erased", None)
+    assert edges(owners) == 1
+
+
+def test_twice_is_once_and_a_replay_asks_nobody_again(owners: Owners) -> None:
+    anna = seed(owners.settings, owners.tenant, "anna", 1)
+    mine = memories(owners, anna)
+    owners.register("s1", *mine)
+    at = owners._at
+    owners.register("s1", *mine, at=at)
+    assert edges(owners) == 1
+    erasure = owners.forget("anna")
+    owners.advance(erasure)
+    owners.advance(erasure)
+    [order] = owners.told()
+    owners.register("s1", *mine, at=at)
+    assert owners.last.counts["repeated"] == 1 and edges(owners) == 0
+    assert owners.answer(order) is None and owners.answer(order) is None
+    assert owners.last.counts["repeated"] == 1
+    assert owners.answer(order, "refused") is None
+    assert owners.advance(erasure) == "final"
+    assert owners.line(erasure) == ("erased", None) and owners.told() == []
+
+
+@pytest.fixture
+def pipeline(fresh_settings: Settings) -> Iterator[tuple[Owners, Line]]:
+    """Rows as extractor, gate and resolver make them: a narrow selector opens them."""
+    line = Line(fresh_settings)
+    apply(fresh_settings)
+    found = Owners(fresh_settings.model_copy(update={"turns_log": "shared"}))
+    found.tenant = "acme"
+    found.parts.index.ensure(384)
+    yield found, line
+    found.close()
+    line.close()
+
+
+def test_a_narrow_selector_orders_what_came_from_its_items_alone(pipeline: tuple[Owners, Line]) -> None:
+    owners, line = pipeline
+    line.say(turn("Please remember that my favourite editor is Vim.", "m1"))
+    line.say(turn("My favourite tea is Oolong.", "m2"))
+    by_value = {memory.content.value: {"memory": memory.id} for memory in line.memories()}
+    one, two = by_value["Vim"], by_value["Oolong"]
+    owners.register("s-one", one)
+    owners.register("s-turn", {"subject": "ann", "message_id": "m1"})
+    owners.register("s-both", one, two)
+    owners.register("s-two", two)
+    erasure = owners.forget("ann", SelectorKind.MESSAGE, message="m1")
+    owners.advance(erasure)
+    erase, again = owners.told()
+    assert (erase["action"], owners.names(erase)) == ("erase", ["s-one", "s-turn"])
+    assert (again["action"], owners.names(again)) == ("recompute", ["s-both"])
+    assert edges(owners) == 2
+    owners.register("s-late", one)
+    owners.register("s-late-turn", {"subject": "ann", "message": "m1"})
+    owners.advance(erasure)
+    [late] = owners.told()
+    assert (late["action"], owners.names(late)) == ("erase", ["s-late", "s-late-turn"])
+
+
+def test_a_persons_words_in_a_group_take_what_came_from_them(pipeline: tuple[Owners, Line]) -> None:
+    """D11, W11: the group's memory goes with its author, the artefact made from it too."""
+    owners, line = pipeline
+    line.say(turn("Please remember that my favourite editor is Vim.", "m1", subject="club", author="bea"))
+    [memory] = line.memories()
+    owners.register("s-group", {"memory": memory.id})
+    erasure = owners.forget("bea")
+    owners.advance(erasure)
+    [order] = owners.told()
+    assert (order["action"], owners.names(order)) == ("erase", ["s-group"])
+
+
+def test_a_whole_tenant_takes_every_artefact(owners: Owners) -> None:
+    from consumers.purger.dryrun import as_requested
+
+    people = [seed(owners.settings, owners.tenant, name, 1) for name in ("anna", "ben")]
+    owners.register("both", *[parent for one in people for parent in memories(owners, one)])
+    counts, digest = as_requested(owners.settings, owners.tenant, Selector(kind=SelectorKind.TENANT))
+    assert (counts["owners.artefacts"], counts["postgres.derivations"]) == (1, 2)
+    event = Deletion(
+        request_id="w", tenant=owners.tenant, requested_by="officer", plan_digest=digest,
+        selector=Selector(kind=SelectorKind.TENANT),
+    )  # fmt: skip
+    erasure = owners.send(event)
+    owners.erasures.add(erasure.hex())
+    owners.parts.observing().execute("UPDATE erasures SET not_before = now() WHERE id = %s", (erasure,))
+    owners.advance(erasure)
+    [order] = owners.told()
+    assert (order["action"], owners.names(order)) == ("erase", ["both"]) and edges(owners) == 0
+    owners.answer(order)
+    assert owners.advance(erasure) == "final"
+
+
+def test_nothing_readable_lies_in_the_tables(owners: Owners) -> None:
+    anna = seed(owners.settings, owners.tenant, "anna", 1)
+    owners.register("canary-artefact", *memories(owners, anna))
+    erasure = owners.forget("anna")
+    owners.advance(erasure)
+    for table in ("artefacts", "derivations", "departed", "owner_orders", "ordered_artefacts", "outbox"):
+        query = f"SELECT count(*) FROM {table} t WHERE t::text LIKE '%%canary%%' OR t::text LIKE '%%anna%%'"
+        assert owners.parts.observing().execute(query).fetchone() == (0,)
+
+
+def another(conn: Any, table: str, seeded: Seeded) -> None:
+    """A row of the subject once more, under another id, from which no edge leads."""
+    own = {"decisions": "candidate", "vectors": "point"}.get(table, "id")
+    changed = {own: "%(id)s"}
+    if table == "memories":
+        # Apart from the row that it copies, as its unique indexes want it.
+        changed |= {"value_digest": "%(id)s", "status": "'pending'"}
+    query = "SELECT column_name FROM information_schema.columns WHERE table_name = %s AND is_identity = 'NO'"
+    names = [row[0] for row in conn.execute(query, (table,)).fetchall()]
+    values = ", ".join(changed.get(name, name) for name in names)
+    statement = f"INSERT INTO {table} ({', '.join(names)}) SELECT {values} FROM {table} WHERE handle = %(handle)s"
+    conn.execute(statement, {"id": secrets.token_bytes(16), "handle": seeded.handle})
+
+
+@pytest.mark.parametrize("table", ["candidates", "decisions", "memories", "vectors"])
+def test_a_child_without_a_parent_is_refused(owners: Owners, table: str) -> None:
+    anna = seed(owners.settings, owners.tenant, "anna", 1)
+    with connect(owners.settings.database) as conn:
+        another(conn, table, anna)
+        with pytest.raises(psycopg.errors.CheckViolation):
+            conn.commit()
+
+
+def test_an_artefact_without_a_parent_is_refused(owners: Owners) -> None:
+    with connect(owners.settings.database) as conn:
+        conn.execute("INSERT INTO artefacts VALUES (%s, %s, 'o', '', 1, 0, 0)", (secrets.token_bytes(16), b"t"))
+        with pytest.raises(psycopg.errors.CheckViolation):
+            conn.commit()
