@@ -20,6 +20,8 @@ _ALLOWED: Mapping[str, frozenset[ApiRole]] = {
     "controls": frozenset({ApiRole.PERSON, ApiRole.OPERATOR}),
     "forget": frozenset({ApiRole.PERSON, ApiRole.COMPLIANCE, ApiRole.OPERATOR}),
     "erasures": frozenset({ApiRole.PERSON, ApiRole.COMPLIANCE, ApiRole.OPERATOR}),
+    # What outside owners made from a tenant's memories: theirs to read who act for it.
+    "artefacts": frozenset({ApiRole.COMPLIANCE, ApiRole.OPERATOR}),
     "export": frozenset({ApiRole.PERSON, ApiRole.COMPLIANCE, ApiRole.OPERATOR}),
     "keys": frozenset(ApiRole),
 }

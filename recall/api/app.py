@@ -9,7 +9,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from recall.api import erasures, health, memories, orders, recalls
+from recall.api import artefacts, erasures, health, memories, orders, recalls
 from recall.api.context import Context
 from recall.problems import MEDIA_TYPE, Problem, invalid, unavailable
 from schemas.errors import ConfigurationError, TransientError
@@ -36,7 +36,7 @@ def build(context: Context) -> ASGIApp:
     """Make the application around opened parts."""
     app = FastAPI(title="Obelus", version="1", docs_url=None, redoc_url=None)
     app.state.context = context
-    for module in (recalls, memories, orders, erasures, health):
+    for module in (recalls, memories, orders, erasures, artefacts, health):
         app.include_router(module.router)
     app.add_exception_handler(Problem, _problem)
     app.add_exception_handler(TransientError, _unavailable)

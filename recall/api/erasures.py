@@ -26,7 +26,7 @@ async def erasure(request: Request, name: str) -> Response:
 
     def look() -> dict[str, Any] | None:
         with translate(), context.pool.connection() as connection:
-            found = _mine(context, connection, grant, name)
+            found = mine(context, connection, grant, name)
             status = erasures.status(connection, found) if found else None
             if status is None:
                 return None
@@ -58,7 +58,7 @@ async def receipt(request: Request, name: str) -> Response:
 
     def look() -> bytes | None:
         with translate(), context.pool.connection() as connection:
-            found = _mine(context, connection, grant, name)
+            found = mine(context, connection, grant, name)
             kept = erasures.newest_receipt(connection, found) if found else None
             return None if kept is None else bytes(kept.envelope)
 
@@ -79,8 +79,8 @@ async def keys(request: Request) -> Response:
     return answer({"keys": [{"algorithm": "ed25519", "pem": pem}]})
 
 
-def _mine(context: Context, connection: Connection, grant: Grant, name: str) -> bytes | None:
-    """The erasure's id where the token may see it: its own tenant's, and for a person their own."""
+def mine(context: Context, connection: Connection, grant: Grant, name: str) -> bytes | None:
+    """Give the erasure's id where the token may see it: its own tenant's, and for a person their own."""
     lookup = context.vault.lookup(grant.tenant)
     found = erasures.erasure_id(context.vault, grant.tenant, name)
     if lookup is None or found is None:
