@@ -232,6 +232,9 @@ class Intake:
         """
         try:
             self._consumer.seek(held.at(position))
+            # The client remembers a pause beyond the end of an assignment: a partition that was lost while
+            # `hold` waited, and came back, is still paused.
+            self._consumer.resume([held.at(position)])
         except KafkaException as error:
             raise unavailable(error) from error
         held.log, held.next, held.reached, held.ready = log, position, position, True

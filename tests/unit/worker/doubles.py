@@ -241,9 +241,9 @@ class FakeConsumer:
             self.fetch[at.partition] = len(self._cluster.logs[at.partition])
 
     def incremental_unassign(self, parts: list[TopicPartition]) -> None:
+        # Like librdkafka's, a pause outlives the assignment.
         for at in parts:
             self.fetch.pop(at.partition, None)
-            self.paused.discard(at.partition)
 
     def assignment(self) -> list[TopicPartition]:
         return [TopicPartition(TOPIC, part) for part in self.fetch]
@@ -444,9 +444,13 @@ class Rig:
         return self.consumer
 
     def _hold(self, seconds: float, done: Callable[[], bool]) -> None:
-        """Wait no time, but hear the group's news, as the real one does."""
-        Intake.hold(self.intake, 0.0, done)
-        self.consumer._hear()
+        """Wait no time, but hear the group's news meanwhile, as the real one does."""
+
+        def heard() -> bool:
+            self.consumer._hear()
+            return True
+
+        Intake.hold(self.intake, 1.0, heard)
 
     def assign(self, *parts: int) -> None:
         """Give it partitions; it hears of them when it polls."""

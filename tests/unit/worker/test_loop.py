@@ -143,6 +143,19 @@ def test_a_batch_loses_what_is_revoked_while_it_waits() -> None:
     assert made.echo.batches[-1] == ["c"]
 
 
+def test_what_is_lost_while_it_waits_and_comes_back_is_read() -> None:
+    """The client keeps a pause over the end of an assignment."""
+    made = rig()
+    made.cluster.logs[0] = ["a", "b"]
+    made.cluster.trouble = {"prepare": "away"}
+    made.consumer.poll(0)  # nothing yet: the end of the partition
+    made.consumer.news.append(("on_lost", [0]))
+    made.turns(1)
+    made.assign(0)
+    made.turns(4)
+    assert stored(made) == ["a", "b"]
+
+
 def test_what_fails_after_the_commit_is_not_given_up() -> None:
     """A fault in `publish` cannot be a dead letter: the row is stored already."""
     made = rig()
