@@ -1,4 +1,7 @@
-"""Each consumer killed, stopped and robbed of a transaction on the whole pipeline: what is left is always the same."""
+"""Each consumer killed, stopped and robbed of a transaction on the whole pipeline: what is left is always the same.
+
+The last drill kills each writer while it waits for a Block that runs (the purger itself: `test_purger_kill`).
+"""
 
 from __future__ import annotations
 
@@ -10,14 +13,23 @@ import pytest
 
 from consumers import faults
 from schemas.settings import Settings
+from stores.database import connect
+from streams.producer import publish
+from tests.chaos import talk
 from tests.chaos.crew import Crew
-from tests.chaos.harness import UNDISTURBED, Case, cases, play
-from tests.chaos.pipeline import NAMES, Pipeline, empty
+from tests.chaos.harness import UNDISTURBED, Case, Process, cases, obelus_run, play, until
+from tests.chaos.pipeline import NAMES, Pipeline, empty, state
 from tests.stack import Stack
 
 pytestmark = [pytest.mark.chaos, pytest.mark.integration, pytest.mark.slow]
 
 _FIRST = frozenset({faults.BEFORE_PG_COMMIT, faults.AFTER_PG_COMMIT, faults.AFTER_KAFKA_COMMIT, faults.IN_SETTLE})
+_BEFORE = {"extractor": (), "gate": ("extractor",), "resolver": ("extractor", "gate"), "indexer": NAMES[:3]}
+"""Who must be through before a writer has something to write."""
+_WAITS = """
+SELECT 1 FROM pg_stat_activity
+WHERE datname = current_database() AND application_name LIKE %s AND wait_event_type = 'Lock'
+"""
 _SEED, _SAMPLE = 20261131, 4
 
 
@@ -92,3 +104,32 @@ def test_leaves_what_an_undisturbed_run_leaves(
     name: str, case: Case, fresh_settings: Settings, expected: dict[str, Any]
 ) -> None:
     assert run(name, case, fresh_settings) == expected
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("name", _BEFORE)
+def test_killed_while_a_block_runs(name: str, fresh_settings: Settings, expected: dict[str, Any]) -> None:
+    settings = fresh_settings
+    empty(settings)
+    scenario = Pipeline(name, settings)
+    with Crew(settings, [other for other in NAMES if other not in (name, "purger")]):
+        publish(settings, talk.conversation())
+        until(lambda: scenario.idle(settings, names=_BEFORE[name]), 60, lambda: scenario.explain(settings))
+        # Inside Block's transaction: the vault has the fence, PostgreSQL has not, and the subject's lock is held.
+        with Process(obelus_run("purger"), settings, fault="stop@purger_vault_blocked") as purger:
+            publish(settings, [talk.deletion()])
+            until(purger.stopped, 60, lambda: f"a Block runs: {purger.text[-2000:]}")
+            with Process(obelus_run(name), settings) as writer:
+                until(lambda: _waits(settings, name), 60, lambda: f"it waits for the lock: {writer.text[-2000:]}")
+                writer.kill()
+            purger.resume()
+            with Process(obelus_run(name), settings) as successor:
+                until(lambda: scenario.settled(settings), 90, lambda: scenario.explain(settings))
+                assert successor.terminate() == 0
+            assert purger.terminate() == 0
+        assert state(settings) == expected
+
+
+def _waits(settings: Settings, name: str) -> bool:
+    with connect(settings.database, autocommit=True) as connection:
+        return connection.execute(_WAITS, (f"obelus {name}%",)).fetchone() is not None
