@@ -25,6 +25,7 @@ COMMANDS = (
     "dead_letters",
     "memories",
     "decisions",
+    "lineage",
     "forget",
     "erasures",
     "receipts",
