@@ -9,11 +9,8 @@ import typer
 from deploy.cli.named import an_id
 
 if TYPE_CHECKING:
-    from rich.text import Text
-    from rich.tree import Tree
-
     from schemas.settings import Settings
-    from stores.lineage import Graph, Key
+    from stores.lineage import Graph
 
 
 def register(app: typer.Typer) -> None:
@@ -43,7 +40,7 @@ def lineage(
     elif as_dot:
         typer.echo(forms.dot(found))
     else:
-        _show(found)
+        typer.echo(forms.tree(found))
 
 
 def _id(text: str) -> bytes:
@@ -85,36 +82,3 @@ def _found(settings: Settings, tenant: str, memory: bytes, opened: bool) -> Grap
             except PartUnavailable as error:
                 note(f"without what is cached: {error}")
         return found
-
-
-def _show(found: Graph) -> None:
-    from rich.console import Console
-    from rich.tree import Tree
-
-    tree = Tree(_label(found, found.start))
-    sources = tree.add("from", style="dim")
-    _grow(found, found.start, sources, upwards=True)
-    derived = tree.add("made from it", style="dim")
-    _grow(found, found.start, derived, upwards=False)
-    if not derived.children:
-        derived.add("nothing")
-    Console(soft_wrap=True, highlight=False).print(tree)
-
-
-def _grow(found: Graph, key: Key, branch: Tree, *, upwards: bool) -> None:
-    for near in found.parents(key) if upwards else found.children(key):
-        grown = branch.add(_label(found, near))
-        _grow(found, near, grown, upwards=upwards)
-        # A window or an artefact may hang on a turn directly: it is shown where it hangs.
-        for child in found.children(near) if upwards else ():
-            if child.kind in ("window", "artefact"):
-                grown.add(_label(found, child))
-
-
-def _label(found: Graph, key: Key) -> Text:
-    from rich.text import Text
-
-    node = found.nodes[key]
-    when = f"  {node.at:%Y-%m-%d %H:%M}" if node.at else ""
-    shown = f"  “{node.shown}”" if node.shown else ""
-    return Text.assemble((key.kind, "bold"), f" {key.id.hex()}  {node.about}{when}{shown}")

@@ -1,8 +1,9 @@
-"""A lineage as PROV-JSON (W3C) and in Graphviz' language. Pure."""
+"""A lineage as a tree of text, as PROV-JSON (W3C) and in Graphviz' language. Pure."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 from stores.lineage import Graph, Key, Node
@@ -18,6 +19,35 @@ _STEPS = {
     "trace": ("recall", "recall"),
     "artefact": ("derive", "owner"),
 }
+
+
+# What may hang on a turn directly; it is shown where it hangs.
+_BESIDE = ("window", "artefact")
+
+
+def tree(found: Graph) -> str:
+    """Give the graph as a tree of text, a line a thing: sources first, then what was made. No line is broken."""
+    lines = [_line(found.nodes[found.start]), "├── from"]
+    lines += _grown(found, found.start, "│   ", upwards=True)
+    lines.append("└── made from it")
+    lines += list(_grown(found, found.start, "    ", upwards=False)) or ["    └── nothing"]
+    return "\n".join(lines)
+
+
+def _grown(found: Graph, key: Key, indent: str, *, upwards: bool) -> Iterator[str]:
+    near = found.parents(key) if upwards else found.children(key)
+    beside = [child for child in found.children(key) if upwards and key != found.start and child.kind in _BESIDE]
+    for place, one in enumerate([*near, *beside], 1):
+        last = place == len(near) + len(beside)
+        yield f"{indent}{'└' if last else '├'}── {_line(found.nodes[one])}"
+        if one not in beside:
+            yield from _grown(found, one, indent + ("    " if last else "│   "), upwards=upwards)
+
+
+def _line(node: Node) -> str:
+    when = f"  {node.at:%Y-%m-%d %H:%M}" if node.at else ""
+    shown = f"  “{node.shown}”" if node.shown else ""
+    return f"{node.key.kind} {node.key.id.hex()}  {node.about}{when}{shown}"
 
 
 def prov(found: Graph) -> dict[str, Any]:
