@@ -145,11 +145,12 @@ class TestHits:
             assert b"canary" not in (client.get(key) or b"") and "canary" not in key
 
 
-class TestMisses:
-    @pytest.fixture(scope="class")
-    def dee(self, loader: Loader) -> None:
-        loader.load([Seed("dee", "a", "orchid"), Seed("dee", "b", "lily", sensitivity=Sensitivity.SENSITIVE)])
+@pytest.fixture(scope="module")
+def dee(loader: Loader) -> None:
+    loader.load([Seed("dee", "a", "orchid"), Seed("dee", "b", "lily", sensitivity=Sensitivity.SENSITIVE)])
 
+
+class TestMisses:
     def test_the_same_question_of_another_person_is_a_miss(self, recall: Recall, loader: Loader) -> None:
         """C10: asked in the same words, each reads back only their own."""
         loader.load([Seed("u1", "friend", "Alex plays chess"), Seed("u2", "friend", "Alex sings opera")])
@@ -367,6 +368,27 @@ def test_two_warm_processes_say_nothing_of_the_erased(
         "SELECT status, before FROM erasure_lines WHERE erasure = %s AND entry = 'redis.cache'", (erasure,)
     )
     assert lines.fetchall() == [("erased", 2)]
+
+
+def test_one_memory_erased_is_out_of_every_kept_answer(
+    recall: Recall, loader: Loader, hand: Hand, client: Redis
+) -> None:
+    """A narrower erasure: the generation moves, and the older answers are deleted, not left to end by themselves."""
+    memory, _ = loader.load([Seed("pia", "a", "orchid"), Seed("pia", "b", "orchid two")])
+    assert [len(ask(recall, "pia")[0]) for _ in range(2)] == [2, 2]
+    handle = load_by_ref(loader.connection, [ref_of(loader, "pia")])[ref_of(loader, "pia")].handle or b""
+    loader.connection.rollback()
+    (old,) = client.scan_iter(match=f"recall:{handle.hex()}:*")
+    selector = Selector(kind=SelectorKind.MEMORY, subject="pia", id=memory.hex())
+    erasure = hand.send(Deletion(request_id="r-pia", tenant="default", requested_by="officer", selector=selector))
+    assert ask(recall, "pia") == (["orchid two"], "miss")
+    for _ in range(20):
+        if (state := hand.advance(erasure)) in ("verified", "final"):
+            break
+        time.sleep(0.2)
+    assert state in ("verified", "final")
+    assert not client.exists(old)
+    assert ask(recall, "pia")[0] == ["orchid two"]
 
 
 @pytest.mark.slow
