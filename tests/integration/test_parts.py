@@ -21,7 +21,8 @@ def test_every_part_answers_through_its_own_client(stack: Stack) -> None:
     with redis.Redis.from_url(settings.redis) as client:
         assert client.ping()
     client = QdrantClient(url=settings.qdrant)
-    assert client.get_collections().collections == []
+    # Other tests of the session leave theirs here.
+    assert isinstance(client.get_collections().collections, list)
     client.close()
 
 
