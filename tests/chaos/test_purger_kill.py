@@ -25,7 +25,7 @@ from tests.seeding import Seeded, seed
 
 pytestmark = [pytest.mark.chaos, pytest.mark.integration, pytest.mark.slow]
 
-ERASERS = ("logs", "postgres", "subjects", "vectors", "redis", "vault")
+ERASERS = ("logs", "postgres", "subjects", "vectors", "redis", "owners", "vault")
 STEPS = (
     "planned",
     "vault_blocked",

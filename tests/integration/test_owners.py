@@ -14,8 +14,13 @@ import psycopg
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from consumers.purger.dryrun import as_requested
+from consumers.purger.owners.eraser import OwnersEraser
+from consumers.purger.sweep import erase, strays
 from policy.acknowledgement import signed_text
 from policy.verification import load_keys, verify
+from schemas.eraser import Scope
+from schemas.errors import TransientError
 from schemas.events import Deletion, Derivation, ErasureAck, Event, Selector
 from schemas.settings import Settings
 from schemas.topics import ACKS, DERIVATIONS, ERASURES
@@ -25,6 +30,7 @@ from stores.database import connect
 from stores.signing import public_keys_file
 from streams.codec import Position, Record, message
 from streams.topics import apply
+from tests.contract.faults import Faulty
 from tests.integration.driven import turn
 from tests.integration.test_erasure import Hand
 from tests.integration.test_resolver import Line
@@ -338,6 +344,8 @@ def test_a_narrow_selector_orders_what_came_from_its_items_alone(pipeline: tuple
     owners.register("s-turn", {"subject": "ann", "message_id": "m1"})
     owners.register("s-both", one, two)
     owners.register("s-two", two)
+    counts, _ = as_requested(owners.settings, "acme", Selector(kind=SelectorKind.MESSAGE, subject="ann", message="m1"))
+    assert (counts["owners.artefacts"], counts["postgres.derivations"]) == (3, 3)
     erasure = owners.forget("ann", SelectorKind.MESSAGE, message="m1")
     owners.advance(erasure)
     erase, again = owners.told()
@@ -364,8 +372,6 @@ def test_a_persons_words_in_a_group_take_what_came_from_them(pipeline: tuple[Own
 
 
 def test_a_whole_tenant_takes_every_artefact(owners: Owners) -> None:
-    from consumers.purger.dryrun import as_requested
-
     people = [seed(owners.settings, owners.tenant, name, 1) for name in ("anna", "ben")]
     owners.register("both", *[parent for one in people for parent in memories(owners, one)])
     counts, digest = as_requested(owners.settings, owners.tenant, Selector(kind=SelectorKind.TENANT))
@@ -422,3 +428,64 @@ def test_an_artefact_without_a_parent_is_refused(owners: Owners) -> None:
         conn.execute("INSERT INTO artefacts VALUES (%s, %s, 'o', '', 1, 0, 0)", (secrets.token_bytes(16), b"t"))
         with pytest.raises(psycopg.errors.CheckViolation):
             conn.commit()
+
+
+def test_under_a_legal_hold_it_goes_into_quarantine(owners: Owners) -> None:
+    anna = seed(owners.settings, owners.tenant, "anna", 1)
+    owners.register("s1", *memories(owners, anna))
+    erasure = owners.forget("anna")
+    owners.parts.observing().execute("UPDATE erasures SET hold = true WHERE id = %s", (erasure,))
+    owners.advance(erasure)
+    [order] = owners.told()
+    assert (order["action"], owners.names(order)) == ("quarantine", ["s1"])
+    assert owners.answer(order) is None
+    owners.advance(erasure)
+    assert owners.line(erasure) == ("withheld", "legal_hold")
+    assert owners.names(order) == ["s1"]
+
+
+def test_a_sweep_brings_what_was_registered_late_to_its_erasure(owners: Owners) -> None:
+    anna = seed(owners.settings, owners.tenant, "anna", 1)
+    mine = memories(owners, anna)
+    erasure = owners.forget("anna")
+    assert owners.advance(erasure) == "final"
+    owners.register("late", *mine)
+    # As if whoever was at work on the erasure had put it off in the same moment.
+    conn = owners.parts.observing()
+    conn.execute("UPDATE erasures SET next_at = NULL WHERE id = %s", (erasure,))
+    found = [stray for stray in strays(owners.parts) if stray.handle == anna.handle]
+    assert [(stray.entry, stray.count) for stray in found] == [("postgres.derivations", 1)]
+    erase(owners.parts, found)
+    assert conn.execute("SELECT next_at <= now() FROM erasures WHERE id = %s", (erasure,)).fetchone() == (True,)
+    owners.advance(erasure)
+    [order] = owners.told()
+    assert owners.names(order) == ["late"]
+
+
+@pytest.mark.parametrize("statement", ["DELETE FROM derivations", "INSERT INTO owner_orders", "INSERT INTO outbox"])
+@pytest.mark.parametrize("fault", ["lost", "delayed", "refused"])
+def test_a_fault_on_the_way_orders_once_all_the_same(owners: Owners, statement: str, fault: str) -> None:
+    anna = seed(owners.settings, owners.tenant, "anna", 1)
+    owners.register("s1", *memories(owners, anna))
+    erasure = owners.forget("anna")
+    row = owners.row(erasure)
+    scope = Scope(erasure, SelectorKind.SUBJECT, anna.tenant_ref, anna.ref, handle=row[1], epoch=1, blocked=True)
+    with connect(owners.settings.database, autocommit=True) as conn:
+
+        def changes(name: str, given: tuple[Any, ...]) -> bool:
+            return name == "execute" and statement in str(given[0])
+
+        proxy: Any = Faulty(conn, changes, fault, psycopg.OperationalError)
+        eraser = OwnersEraser(owners.parts.vault, lambda: proxy, owners.parts.observing)
+        failed = False
+        try:
+            eraser.erase(eraser.plan(scope))
+        except TransientError:
+            failed = True
+        assert proxy.happened and failed == (fault != "delayed")
+    # What failed has left nothing behind: the next run does it all.
+    honest = OwnersEraser(owners.parts.vault, owners.parts.erasing, owners.parts.observing)
+    assert [seen.remaining for seen in honest.observe(scope)] == ([1, 1] if failed else [1, 0])
+    honest.erase(honest.plan(scope))
+    honest.erase(honest.plan(scope))
+    assert len(owners.told()) == 1 and edges(owners) == 0

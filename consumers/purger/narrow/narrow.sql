@@ -167,3 +167,6 @@ SELECT candidate, body FROM sources WHERE memory = %s AND NOT voided ORDER BY ro
 
 -- name: departing
 SELECT set_config('obelus.erasure', %s, true);
+
+-- name: artefacts_of
+SELECT count(DISTINCT artefact), count(*) FROM derivations WHERE parent = ANY(%s);

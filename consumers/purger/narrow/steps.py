@@ -189,7 +189,10 @@ def estimated(conn: Connection, vault: Vault, handle: bytes | None, selector: Se
         if entry.name != "postgres.security_events"
     }
     points = len(items.points)
-    return found | {"qdrant.memories": points, "postgres.vectors": points}
+    row = conn.execute(SQL.artefacts_of, ([*items.memories, *items.turns],)).fetchone()
+    artefacts, edges = row or (0, 0)
+    outside = {"owners.artefacts": artefacts, "postgres.derivations": edges}
+    return found | {"qdrant.memories": points, "postgres.vectors": points} | outside
 
 
 def _of_topic(conn: Connection, ends: Mapping[str, int], topic: str) -> dict[str, int]:
