@@ -11,7 +11,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from consumers.purger import book
 from consumers.purger.block import announce_erased
 from consumers.purger.faults import passing
+from consumers.purger.lines import finished
 from policy.receipts import Facts, Signed, sign
+from schemas.datamap import Store
 from schemas.eraser import Line
 from schemas.topics import RECEIPTS
 from schemas.words import ErasureState, LineStatus
@@ -132,7 +134,9 @@ def next_look(
     What is held back for a reason of somebody else's is looked at now and then until its date.
     """
     if state is not ErasureState.FINAL:
-        return at + _wait(at, since, _WATCH)
+        ours = [line for line in lines if line.store != Store.OWNERS and not finished(line)]
+        # An owner's answer brings its erasure up at once; looking more often would not hurry anybody.
+        return at + _wait(at, since, _WATCH if ours else _WATCH_HELD)
     dates = [line.expires_at for line in lines if line.status is LineStatus.EXPIRES]
     if any(line.status is LineStatus.EXPIRES and line.reason is not None for line in lines):
         dates.append(at + _wait(at, since, _WATCH_HELD))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -11,6 +11,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from consumers.purger.lines import finished, state_of
 from consumers.purger.owners.decide import Answer, Order, Parent, State, decide
 from consumers.purger.owners.registration import registration
+from consumers.purger.proof import next_look
 from policy.acknowledgement import Ordered, refusal, signed_text
 from schemas.eraser import Line
 from schemas.errors import InvalidEvent
@@ -140,3 +141,6 @@ def test_a_silent_owner_keeps_an_erasure_open_and_a_late_one_asks_for_a_person()
     assert state_of([line(LineStatus.OPEN, "owner_late")]) is ErasureState.NEEDS_HUMAN
     assert state_of([line(LineStatus.OPEN, "owner_refused")]) is ErasureState.NEEDS_HUMAN
     assert state_of([line(LineStatus.ERASED)]) is ErasureState.FINAL
+    at = datetime.now(UTC)
+    waits = next_look([line(LineStatus.EXTERNAL)], ErasureState.VERIFIED, at, at - timedelta(days=1))
+    assert waits == at + timedelta(minutes=15)

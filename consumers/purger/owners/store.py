@@ -24,7 +24,9 @@ def _register(tx: Connection, verdict: Verdict) -> None:
     }
     if departed:
         tx.execute(SQL.insert_departed, columns(list(departed.values()), 4))
-    made = [(one.id, one.tenant, one.owner, one.body, *one.position) for one in verdict.artefacts.values()]
+    # In order of id, as an eraser locks them.
+    found = sorted(verdict.artefacts.values(), key=lambda one: one.id)
+    made = [(one.id, one.tenant, one.owner, one.body, *one.position) for one in found]
     tx.execute(SQL.upsert_artefacts, columns(made, 7))
     edges = [(artefact, parent.kind, parent.id, parent.handle) for (artefact, _), parent in verdict.edges.items()]
     tx.execute(SQL.insert_edges, columns(edges, 4))
