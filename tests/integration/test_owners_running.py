@@ -74,6 +74,10 @@ def test_an_owner_is_told_pages_through_and_answers(running: Pipeline) -> None:
         send(settings, DERIVATIONS, event)
     running.wait()
 
+    asked = {"subject": "lab-anna", "query": "Which editor?"}
+    recalled = running.call("agent", "POST", "/v1/recall", json=asked).json()
+    assert [item["id"] for item in recalled["items"]] == [anna]
+
     tree = running.obelus("lineage", anna).stdout.decode()
     assert all(word in tree for word in ("turn", "candidate", "decision", "vector", f"of {OWNER}"))
     assert "Vim" not in tree and "eval-sample" not in tree
@@ -81,7 +85,7 @@ def test_an_owner_is_told_pages_through_and_answers(running: Pipeline) -> None:
     assert "Vim" in opened and "eval-sample-1" in opened and "eval-sample-2" in opened
     document = running.ask("lineage", anna)
     kinds = {entity["prov:type"].partition(":")[2] for entity in document["entity"].values()}
-    assert kinds >= {"turn", "candidate", "decision", "memory", "vector", "artefact", "window"}
+    assert kinds >= {"turn", "candidate", "decision", "memory", "vector", "artefact", "window", "trace", "cached"}
     assert running.obelus("lineage", anna, "--dot").stdout.startswith(b"digraph")
     running.obelus("lineage", "ab" * 16, expect=1)
     running.obelus("lineage", "nonsense", expect=2)
