@@ -239,6 +239,7 @@ class Play:
             self.scenario.feed(self.settings)
             survivors = {"kill": self._kill, "zombie": self._zombie}.get(self.case.kind, self._watch)(first, ending)
             self._settle()
+            assert self.case.kind != "abort" or "transaction was aborted" in first.text, first.text[-2000:]
             for process in survivors:
                 assert process.terminate() == 0, process.text[-2000:]
             return self.scenario.state(self.settings)
