@@ -95,11 +95,12 @@ def test_a_correction_is_judged_as_what_it_corrects(pair: Pair, fresh_settings: 
     body = keys.seal(memory, orjson.dumps({"namespace": "preferences", "key": "drink", "value": "oolong tea"}))
     with gate.tx.transaction():
         gate.tx.execute(
-            "INSERT INTO memories (id, subject, tenant, handle, epoch, identity, value_digest, version, status, type,"
+            "WITH edge AS (INSERT INTO lineage VALUES ('memory', %s, 'decision', 'd', %s))"
+            " INSERT INTO memories (id, subject, tenant, handle, epoch, identity, value_digest, version, status, type,"
             " polarity, source_type, sensitivity, visibility, namespaces, confidence, importance, explicit, turn_row,"
             " valid_from, body) VALUES (%s, %s, %s, %s, 1, '', '', 1, 'active', 'preference', 'positive',"
             " 'user_stated', 'none', 'private', '{}', 1, 1, true, 1, now(), %s)",
-            (memory, ref, tenant, handle, body),
+            (memory, handle, memory, ref, tenant, handle, body),
         )
     extractor.said.clear()
     order = {"memory": memory.hex(), "value": "green tea"}

@@ -72,10 +72,12 @@ class World:
         memory = self.keys.id("memory", str(next(self._made)))
         body = {"namespace": "work.tea", "key": "tea", "value": value, "quote": f"I like {value}", "conditions": []}
         self.run(
-            "INSERT INTO memories (id, subject, tenant, handle, epoch, identity, value_digest, version, status, type,"
+            "WITH edge AS (INSERT INTO lineage VALUES ('memory', %s, 'decision', %s, %s))"
+            " INSERT INTO memories (id, subject, tenant, handle, epoch, identity, value_digest, version, status, type,"
             " polarity, source_type, sensitivity, visibility, namespaces, confidence, importance, explicit, turn_row,"
             " valid_from, body) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, 'preference', 'positive', 'user_stated',"
             " 'none', 'private', %s, 1, 1, true, 1, %s, %s)",
+            memory, memory, self.handle,
             memory, self.ref, self.tenant, self.handle, self.epoch, memory, memory, version, status,
             list(namespace_hashes(self.keys, "work.tea")), NOW, self.keys.seal(memory, orjson.dumps(body)),
         )  # fmt: skip
