@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import secrets
 from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, cast
@@ -28,6 +29,7 @@ from stores.vector_calls import (
     translated,
 )
 from stores.vector_points import FIELDS, Hit, Indexed, Point, read_id, read_point, spell_id
+from stores.vector_segments import Look, look
 
 Matrix = NDArray[np.float32]
 
@@ -36,6 +38,10 @@ TIMEOUT_SECONDS = 10
 """After this the outcome of a call is unknown; an intent's lease must last longer."""
 
 _PAGE = 1000
+LARGEST_LOG_MB = 4
+"""Where one part of the log may be larger, turning it over would cost more than it is worth."""
+# An id takes 17 bytes of the log.
+_IDS_IN_A_CALL, _CALLS_FOR_A_MB = 16_000, 4
 
 
 class VectorIndex:
@@ -245,12 +251,29 @@ class VectorIndex:
 
     def segments(self) -> frozenset[str]:
         """Return the names of the collection's segments on this server; all new ones mean an observed rebuild."""
+        return self.look().names
+
+    def look(self) -> Look:
+        """Look at the segments: which there are, and which of them still hold deleted points."""
         with translated():
             answer = self._client.service_api.telemetry(details_level=10)
-        told = answer.model_dump(exclude_none=True)["result"]["collections"].get("collections") or []
-        shards = [shard for one in told if one.get("id") == self._name for shard in one.get("shards") or []]
-        locals_ = [shard["local"] for shard in shards if shard.get("local")]
-        return frozenset(str(segment["info"]["uuid"]) for local in locals_ for segment in local["segments"] or [])
+        return look(answer.model_dump(exclude_none=True)["result"], self._name)
+
+    def turn_log(self) -> bool:
+        """Fill the write-ahead log with deletions of points that never were, until nothing older is in it.
+
+        Returns:
+            False where its parts are too large for that; then what was deleted stays in it for long.
+        """
+        with translated():
+            log = self._info().config.wal_config
+        if log is None or log.wal_capacity_mb > LARGEST_LOG_MB:
+            return False
+        # One part is open, one may be closed and not yet acknowledged, and some are kept.
+        parts = 2 + (log.wal_retain_closed or 0)
+        for _ in range(parts * log.wal_capacity_mb * _CALLS_FOR_A_MB):
+            self.delete([secrets.token_bytes(16) for _ in range(_IDS_IN_A_CALL)])
+        return True
 
     def settled(self) -> bool:
         """Tell whether the server has no rebuild left to do."""

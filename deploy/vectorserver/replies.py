@@ -80,7 +80,7 @@ def _shards(name: str, collection: Collection) -> Json:
     local: Json = {
         "status": status(collection),
         "total_optimized_points": 0,
-        "segments": [_segment(segment) for segment in collection.segments()],
+        "segments": [_segment(segment, collection) for segment in collection.segments()],
         "optimizations": {
             "status": "ok",
             "optimizations": {"count": collection.rebuilds},
@@ -95,13 +95,14 @@ def _shards(name: str, collection: Collection) -> Json:
     }
 
 
-def _segment(name: str) -> Json:
-    """A segment by its name; the engine tells no numbers of single segments."""
+def _segment(name: str, collection: Collection) -> Json:
+    """A segment by its name; the engine tells no numbers of single segments but that a rebuild is due."""
     zeros = (
-        *("num_vectors", "num_points", "num_indexed_vectors", "num_deleted_vectors"),
+        *("num_vectors", "num_points", "num_indexed_vectors"),
         *("vectors_size_bytes", "payloads_size_bytes", "ram_usage_bytes", "disk_usage_bytes"),
     )
     about: dict[str, Any] = dict.fromkeys(zeros, 0)
+    about["num_deleted_vectors"] = int(collection.owes_rebuild)
     about |= {"uuid": name, "segment_type": "plain", "is_appendable": True}
     about |= {"index_schema": {}, "vector_data": {}}
     empty_config = {"vector_data": {}, "payload_storage_type": {"type": "mmap"}}

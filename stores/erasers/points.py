@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 from schemas.eraser import Observation, Plan, Properties, Scope
 from schemas.errors import TransientError
@@ -19,13 +20,24 @@ _POINTS, _LEDGER = "qdrant.memories", "postgres.vectors"
 # lease, and waiting that long here would hold up the other stores: the line stays open instead.
 _PATIENCE_SECONDS = 2.0
 _PAGE = 1000
+_REBUILT = frozenset({Property.COMPACTED})
+_UNSEEN = "unseen"
+"""Noted where segments lie on other servers, or the log is too large to be turned over."""
+_BY_PAGES = "points deleted by id and by filter; all points of the handle paged through"
+
+Noted = Sequence[str] | None
+"""Segments that held deleted points when the last of an erasure's had gone; None where nobody has looked yet."""
 
 
 class PointsEraser:
-    """Intents closed or lapsed first, then points by the ledger's ids, then a sweep by filter."""
+    """Intents closed or lapsed first, then points by the ledger's ids, then a sweep by filter.
+
+    The server keeps deleted points in their segments until it rebuilds these, which it does by itself. Once all
+    points are gone, the segments that hold deleted ones are noted; when none of those is left, so are the bytes.
+    """
 
     name = "vectors"
-    version = "1"
+    version = "2"
 
     def __init__(self, index: VectorIndex, erasing: Link, observing: Link) -> None:
         """Take the index, a connection to erase by and another to look by."""
@@ -34,8 +46,8 @@ class PointsEraser:
         self._observing = observing
 
     def properties(self) -> Properties:
-        """Points are gone for every reader; what segments still hold has lost its basis."""
-        can = frozenset({Property.FENCED, Property.ABSENT, Property.SPOILED})
+        """Points are gone for every reader, and what segments still hold has lost its basis; then a rebuild is seen."""
+        can = frozenset({Property.FENCED, Property.ABSENT, Property.SPOILED, Property.COMPACTED})
         return Properties(can, can)
 
     def plan(self, scope: Scope) -> Plan:
@@ -57,29 +69,65 @@ class PointsEraser:
         if scope.handle is None:
             return
         self._wait_for_intents(scope.handle)
+        removed = False
         last = b""
         while page := self._page(scope.handle, last):
             self._index.delete(page)
-            last = page[-1]
-        self._index.delete_scope(scope.handle, scope.epoch)
+            last, removed = page[-1], True
         if self._index.count(scope.handle):
-            raise TransientError("the index still counts points of an erased handle")
+            removed = True
+            self._index.delete_scope(scope.handle, scope.epoch)
+            if self._index.count(scope.handle):
+                raise TransientError("the index still counts points of an erased handle")
         with translate():
-            while self._erasing().execute(_SQL.delete_ledger, (scope.handle, _PAGE)).rowcount == _PAGE:
+            while removed and self._erasing().execute(_SQL.delete_ledger, (scope.handle, _PAGE)).rowcount == _PAGE:
                 pass
+        self._note(scope, removed=removed)
 
     def observe(self, scope: Scope) -> Sequence[Observation]:
         """Page through whatever carries the handle, and count the ledger in another session."""
         points = ledger = 0
+        noted: Noted = None
         if scope.handle is not None:
             points = sum(len(page) for page in self._index.scroll(scope.handle))
             with translate():
-                row = self._observing().execute(_SQL.count_ledger, (scope.handle,)).fetchone()
-            ledger = int(row[1]) if row else 0
+                row = self._observing().execute(_SQL.ledger_and_note, (scope.erasure, scope.handle)).fetchone()
+            ledger, noted = row if row else (0, None)
         return [
-            _seen(_POINTS, points, "points deleted by id and by filter; all points of the handle paged through"),
+            self._compacted(_seen(_POINTS, points, _BY_PAGES), noted),
             _seen(_LEDGER, ledger, "ledger deleted after its points; counted in another session"),
         ]
+
+    def _note(self, scope: Scope, *, removed: bool) -> None:
+        """Note which segments a rebuild must replace; what was removed only now lies in others too.
+
+        Only after the first receipt: of a whole tenant every life's points are gone by then.
+        """
+        with translate():
+            if removed:
+                self._erasing().execute(_SQL.forget_note, (scope.erasure,))
+            row = self._erasing().execute(_SQL.wants_note, (scope.erasure,)).fetchone()
+        if row is None:
+            return
+        look = self._index.look()
+        if look.busy:
+            return
+        seen = not look.hidden and (look.embedded or self._index.turn_log())
+        with translate():
+            self._erasing().execute(_SQL.note, (sorted(look.dirty) if seen else [_UNSEEN], scope.erasure))
+
+    def _compacted(self, seen: Observation, noted: Noted) -> Observation:
+        if noted is None or seen.remaining:
+            return replace(seen, targets=_REBUILT)
+        if _UNSEEN in noted:
+            return seen
+        look = self._index.look()
+        left = look.names & set(noted)
+        if not left and not look.busy:
+            method = f"{seen.method}; no segment is left that held deleted ones"
+            return replace(seen, method=method, proven=seen.proven | _REBUILT, targets=_REBUILT)
+        # A segment too small to be rebuilt keeps them until more points come: nothing to wait for.
+        return replace(seen, targets=frozenset() if left and left <= look.stuck else _REBUILT)
 
     def _wait_for_intents(self, handle: bytes) -> None:
         until = time.monotonic() + _PATIENCE_SECONDS

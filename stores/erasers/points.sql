@@ -10,3 +10,15 @@ SELECT point FROM vectors WHERE handle = %s AND point > %s ORDER BY point LIMIT 
 -- name: delete_ledger
 DELETE FROM vectors
 WHERE ctid = ANY(ARRAY(SELECT ctid FROM vectors WHERE handle = %s LIMIT %s));
+
+-- name: ledger_and_note
+SELECT count(*), (SELECT segments FROM erasures WHERE id = %s) FROM vectors WHERE handle = %s;
+
+-- name: forget_note
+UPDATE erasures SET segments = NULL WHERE id = %s AND segments IS NOT NULL;
+
+-- name: wants_note
+SELECT 1 FROM erasures WHERE id = %s AND segments IS NULL AND state IN ('verified', 'final');
+
+-- name: note
+UPDATE erasures SET segments = %s WHERE id = %s;
