@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import closing
 from datetime import UTC, datetime
 
 import pytest
@@ -18,6 +19,7 @@ from schemas.topics import DELETIONS, TURNS
 from schemas.words import Role, SelectorKind
 from stores.database import connect
 from stores.signing import public_keys_file
+from stores.vectors import VectorIndex
 from streams import offsets
 from streams.codec import message
 from streams.producer import Publisher
@@ -95,6 +97,8 @@ def caught_up(settings: Settings) -> bool:
 @pytest.mark.parametrize("purges", [pytest.param(25, marks=pytest.mark.sample), 200])
 def test_nothing_of_an_old_life_is_left(purges: int, fresh_settings: Settings, topics: None) -> None:
     settings = fresh_settings
+    with closing(VectorIndex(settings)) as index:
+        index.drop()  # the session's parts are shared, and points of another test are no current ones here
     with consumers(settings, NAMES) as running:
         for name, process in running.items():
             until(lambda p=process: "resynchronised" in p.text, 60, name)
