@@ -9,8 +9,9 @@ fenced, fatal ─▶ Gone: end, be restarted
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from confluent_kafka import KafkaException, Producer, TopicPartition
@@ -25,21 +26,39 @@ from streams.producer import produce
 logger = logging.getLogger(__name__)
 
 _REQUEST_S = 10.0
+_OFFSETS_S = 1.5 * _REQUEST_S
+"""librdkafka's `send_offsets_to_transaction` takes no notice of its time-out where the coordinator went away
+(its issue 5456, seen in 2.16.1): a process that is caught in it ends."""
 _COMMIT_TRIES = 3
 _CHUNK = 10_000
 """Records in one transaction where a long span is published again."""
 
 Stage = Callable[[str], AbstractContextManager[None]]
+Within = Callable[[float], AbstractContextManager[None]]
+Make = Callable[[Callable[[], None]], Producer]
+
+
+def _unbounded(_: float) -> AbstractContextManager[None]:
+    return nullcontext()
 
 
 class Outlet:
     """One transaction at a time."""
 
-    def __init__(self, producer: Producer, stage: Stage, faults: Faults) -> None:
-        """Take over a producer with a ``transactional.id``."""
+    def __init__(self, make: Make, stage: Stage, faults: Faults, within: Within = _unbounded) -> None:
+        """Make a producer with a ``transactional.id``.
+
+        Args:
+            make: makes it; what it is given is called where no broker can be reached.
+            stage: measures.
+            faults: points at which a test kills.
+            within: ends the process where what it guards does not come back in that many seconds.
+        """
         self._faults = faults
-        self._producer = producer
-        self._stage = stage
+        self._lost = threading.Event()
+        self._make = make
+        self._producer = make(self._lost.set)
+        self._stage, self._within = stage, within
         self._open = False
 
     def start(self) -> None:
@@ -56,6 +75,17 @@ class Outlet:
                 raise Gone(code(error)) from error
             raise unavailable(error) from error
 
+    def _renew(self) -> None:
+        """Start again with another producer where the brokers were away meanwhile.
+
+        The old one would be caught in its next `send_offsets_to_transaction`.
+        """
+        self._producer.poll(0)
+        if self._lost.is_set():
+            self._producer = self._make(self._lost.set)
+            self.start()
+            self._lost.clear()
+
     def publish(self, messages: Sequence[Message], offsets: list[TopicPartition], membership: Any) -> None:
         """Write messages and commit offsets, at once for readers of committed records.
 
@@ -64,6 +94,7 @@ class Outlet:
 
         Raises:
             UnknownOutcome: the transaction was aborted, or nobody knows; resynchronise.
+            PartUnavailable: the brokers were away, and still are; nothing was begun.
             Gone: another process has taken this transactional id.
         """
         for start in range(0, max(1, len(messages)), _CHUNK):
@@ -73,6 +104,7 @@ class Outlet:
     def _once(self, messages: Sequence[Message], offsets: list[TopicPartition], membership: Any) -> None:
         try:
             self._finish_abort()
+            self._renew()
             with self._stage("publish"):
                 self._producer.begin_transaction()
                 self._open = True
@@ -81,7 +113,8 @@ class Outlet:
                     self.abort()
             with self._stage("kafka_commit"):
                 if offsets:
-                    self._producer.send_offsets_to_transaction(offsets, membership, _REQUEST_S)
+                    with self._within(_OFFSETS_S):
+                        self._producer.send_offsets_to_transaction(offsets, membership, _REQUEST_S)
                 self._faults.at(BEFORE_KAFKA_COMMIT)
                 self._commit()
             self._open = False

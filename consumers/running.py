@@ -112,7 +112,8 @@ def assemble(
         return None
     identity = f"obelus-{consumer.name}-{session.slot}"
     logger.info("slot %d", session.slot)
-    outlet = Outlet(transactional(settings, consumer.name, identity), stages, faults)
+    make = partial(transactional, settings, consumer.name, identity)
+    outlet = Outlet(make, stages, faults, progress.within)
     if not _until(outlet.start, stop):
         return None
     intake = Intake(lambda heard: Consumer(consumer_config(settings, consumer.name, heard)), consumer.topics)

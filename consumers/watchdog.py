@@ -1,8 +1,8 @@
 """Health means progress: a process that makes none ends itself and is started again.
 
-Two things are watched from a thread of its own: that the loop turns at all, and that positions move
-while there is something to read. A process that was suspended counts no time: the thread counts its
-own looks, not the clock.
+Watched from a thread of its own: that the loop turns at all, that positions move while there is
+something to read, and that a call which is known to hang comes back. A process that was suspended
+counts no time: the thread counts its own looks, not the clock.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 logger = logging.getLogger(__name__)
 
@@ -30,6 +31,18 @@ class Progress:
         self.moves = 0
         self.lag: dict[str, int] = {}
         self.trouble = ""
+        self.calls = 0
+        self.limit: float | None = None
+
+    @contextmanager
+    def within(self, seconds: float) -> Iterator[None]:
+        """A call must come back in this time, whatever it makes of its own time-out."""
+        self.calls += 1
+        self.limit = seconds
+        try:
+            yield
+        finally:
+            self.limit = None
 
     def turn(self) -> None:
         """The loop has come round, or waits knowingly."""
@@ -65,9 +78,10 @@ class Watchdog:
         """
         self._progress, self._end = progress, end
         self._stuck_after, self._idle_after = stuck_after, idle_after
-        self._turns, self._moves = progress.turns, progress.moves
+        self._turns, self._moves, self._calls = progress.turns, progress.moves, progress.calls
         self.still = 0.0
         self.unmoved = 0.0
+        self.called = 0.0
 
     def look(self, passed: float = _LOOK_S) -> None:
         """Take note after ``passed`` seconds, and end the process where it is due."""
@@ -75,8 +89,12 @@ class Watchdog:
         self.still = 0.0 if progress.turns != self._turns else self.still + passed
         moved = progress.moves != self._moves or not progress.behind
         self.unmoved = 0.0 if moved else self.unmoved + passed
-        self._turns, self._moves = progress.turns, progress.moves
-        if self.still > self._stuck_after:
+        limit = progress.limit
+        self.called = self.called + passed if limit is not None and progress.calls == self._calls else 0.0
+        self._turns, self._moves, self._calls = progress.turns, progress.moves, progress.calls
+        if limit is not None and self.called > limit:
+            self._stop(f"a call has not come back for {self.called:.0f} s")
+        elif self.still > self._stuck_after:
             self._stop(f"the loop has not turned for {self.still:.0f} s")
         elif self.unmoved > self._idle_after:
             behind = progress.behind

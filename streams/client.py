@@ -27,7 +27,7 @@ def common(settings: Settings, name: str) -> dict[str, Any]:
         "log.connection.close": False,
         # Its log goes to standard error line by line while a broker is away; errors come here too.
         "log_level": 2,
-        "error_cb": _report,
+        "error_cb": report,
     }
 
 
@@ -71,7 +71,8 @@ class Admin(AdminClient):
         return self._members[group]
 
 
-def _report(error: KafkaError) -> None:
+def report(error: KafkaError) -> None:
+    """Log an error of a connection."""
     logger.warning("kafka: %s", error.name())
 
 

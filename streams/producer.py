@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Producer
@@ -12,7 +12,7 @@ from confluent_kafka import Message as Delivered
 from schemas.errors import PartUnavailable
 from schemas.settings import Settings
 from schemas.topics import MAX_MESSAGE_BYTES
-from streams.client import common, unavailable
+from streams.client import common, report, unavailable
 from streams.codec import Message
 
 TRANSACTION_TIMEOUT_MS = 10_000
@@ -36,9 +36,21 @@ def producer_config(settings: Settings, name: str) -> dict[str, Any]:
     }
 
 
-def transactional(settings: Settings, name: str, transactional_id: str) -> Producer:
-    """Make a producer for transactions; ``init_transactions`` is the caller's."""
+def transactional(
+    settings: Settings, name: str, transactional_id: str, lost: Callable[[], None] = lambda: None
+) -> Producer:
+    """Make a producer for transactions; ``init_transactions`` is the caller's.
+
+    ``lost`` is called, from within a call of the producer, where no broker can be reached.
+    """
+
+    def failed(error: KafkaError) -> None:
+        report(error)
+        if error.code() == KafkaError._ALL_BROKERS_DOWN:  # noqa: SLF001
+            lost()
+
     config = producer_config(settings, name)
+    config["error_cb"] = failed
     config["transactional.id"] = transactional_id
     config["transaction.timeout.ms"] = TRANSACTION_TIMEOUT_MS
     return Producer(config)

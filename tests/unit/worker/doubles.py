@@ -421,7 +421,7 @@ class Rig:
         self.intake = Intake(self._connect, [TOPIC])
         self.intake.hold = self._hold  # type: ignore[method-assign]
         session: Any = FakeSession(cluster)
-        outlet = Outlet(self.producer, lambda _: nullcontext(), Faults())  # type: ignore[arg-type]
+        outlet = Outlet(lambda _: self.producer, lambda _: nullcontext(), Faults())  # type: ignore[arg-type, return-value]
         self.progress = Progress()
         self.worker = Worker(
             Parts(

@@ -30,7 +30,7 @@ def member(cluster: Cluster) -> FakeConsumer:
 
 
 def outlet(cluster: Cluster, faults: str = "") -> Outlet:
-    return Outlet(FakeProducer(cluster), lambda _: nullcontext(), Faults(faults))  # type: ignore[arg-type]
+    return Outlet(lambda _: FakeProducer(cluster), lambda _: nullcontext(), Faults(faults))  # type: ignore[arg-type, return-value]
 
 
 def said(*texts: str) -> list[Message]:
@@ -65,6 +65,26 @@ def test_a_failed_step_aborts_and_the_next_works(cluster: Cluster, member: Any, 
     assert (cluster.published, cluster.committed) == ([], {})
     out.publish(said("a"), offsets(1), member)
     assert (cluster.published, cluster.committed) == (["a"], {0: 1})
+
+
+def test_brokers_that_were_away_are_met_with_another_producer(cluster: Cluster, member: Any) -> None:
+    made: list[Any] = []
+    lose: list[Any] = []
+
+    def make(lost: Any) -> Any:
+        made.append(FakeProducer(cluster))
+        lose.append(lost)
+        return made[-1]
+
+    out = Outlet(make, lambda _: nullcontext(), Faults())
+    out.publish(said("a"), offsets(1), member)
+    lose[0]()
+    cluster.trouble = {"init": "retriable"}
+    with pytest.raises(PartUnavailable):
+        out.publish(said("b"), offsets(2), member)
+    out.publish(said("b"), offsets(2), member)
+    out.publish(said("c"), offsets(3), member)
+    assert (cluster.published, cluster.committed, len(made)) == (["a", "b", "c"], {0: 3}, 3)
 
 
 def test_an_abort_that_fails_is_finished_before_the_next(cluster: Cluster, member: Any) -> None:

@@ -78,6 +78,23 @@ def test_moving_is_progress() -> None:
     assert dog.readiness() == (False, "PartUnavailable")
 
 
+def test_a_call_that_does_not_come_back_is_ended_before_the_loop_would_be() -> None:
+    progress, dog, ended = watchdog()
+    for _ in range(20):
+        progress.turn()
+        with progress.within(2):
+            dog.look()
+    assert ended == []
+    with progress.within(2):
+        for _ in range(3):
+            progress.turn()
+            dog.look()
+        assert ended == []
+        progress.turn()
+        dog.look()
+    assert ended == [STUCK]
+
+
 def test_tuning_reads_whole_numbers() -> None:
     assert Tuning.from_environment({"OBELUS_SLOT": "3", "OBELUS_BATCH": ""}) == Tuning(slot=3)
     with pytest.raises(ConfigurationError, match="OBELUS_BATCH"):
