@@ -30,6 +30,8 @@ VALUES (%s, %s, %s, %s, %s, %s, %s, 1, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, 0
 """
 _SOURCE = "INSERT INTO sources (memory, candidate, turn, handle, author, at, body) VALUES (%s, %s, %s, %s, %s, %s, %s)"
 _LINEAGE = "INSERT INTO lineage VALUES ('memory', %s, 'decision', %s, %s) ON CONFLICT DO NOTHING"
+_VECTOR = "INSERT INTO vectors VALUES (%s, %s, 1, %s, %s, 'written', now()) ON CONFLICT DO NOTHING"
+_EDGE = "INSERT INTO lineage VALUES ('vector', %s, 'memory', %s, %s) ON CONFLICT DO NOTHING"
 _PAGE = 500
 
 
@@ -89,16 +91,21 @@ class Loader:
             cursor.executemany(_LINEAGE, [(source[0], source[1], source[3]) for _, source in made])
         self.connection.commit()
         indexed = [(seed, row, memory[0]) for (seed, row), (memory, _) in zip(page, made, strict=True) if seed.indexed]
-        self.put(indexed, keys)
+        points = self.put(indexed, keys)
+        with self.connection.cursor() as cursor:
+            cursor.executemany(_VECTOR, [(point.id, point.memory, point.handle, point.epoch) for point in points])
+            cursor.executemany(_EDGE, [(point.id, point.memory, point.handle) for point in points])
+        self.connection.commit()
         return [memory[0] for memory, _ in made]
 
-    def put(self, entries: Iterable[tuple[Seed, SubjectRow, bytes]], keys: dict[bytes, SubjectKeys]) -> None:
+    def put(self, entries: Iterable[tuple[Seed, SubjectRow, bytes]], keys: dict[bytes, SubjectKeys]) -> list[Point]:
         """Write points for memories, by whatever subject they are said to be of."""
         rows = list(entries)
         whose = [keys[row.handle or b""] for _, row, _ in rows]
         vectors = self.embedder.embed_passages([embedding_text(asdict(_content(seed))) for seed, _, _ in rows])
         points = [_point(seed, row, key, memory) for (seed, row, memory), key in zip(rows, whose, strict=True)]
         self.index.upsert(points, turn_each(whose, vectors))
+        return points
 
     def _rows(self, seed: Seed, row: SubjectRow, keys: SubjectKeys) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         content = _content(seed)

@@ -35,17 +35,6 @@ from streams.producer import Publisher
 
 MEMORIES = 100
 """Of each subject that is erased."""
-_LEDGER = """
-WITH missing AS (
-    SELECT m.id, m.handle, m.epoch FROM memories AS m
-    WHERE NOT EXISTS (SELECT FROM vectors AS v WHERE v.memory = m.id)
-), edges AS (
-    INSERT INTO lineage (child_kind, child, parent_kind, parent, handle)
-    SELECT 'vector', substring(id FROM 2) || '\\x00', 'memory', id, handle FROM missing
-)
-INSERT INTO vectors (point, memory, version, handle, epoch, state, lease_until)
-SELECT substring(id FROM 2) || '\\x00', id, 1, handle, epoch, 'written', now() FROM missing
-"""
 _TIMES = """
 SELECT extract(epoch FROM blocked_at - requested_at), extract(epoch FROM verified_at - requested_at)
 FROM erasures WHERE id = ANY(%s)
@@ -81,7 +70,6 @@ class Bench:
 
     def _load(self, subjects: Sequence[str]) -> None:
         self.loader.load([Seed(name, f"k{n}", f"value {n}") for n, name in enumerate(subjects)])
-        self.conn.execute(_LEDGER)
 
     def purge(self, names: Sequence[str]) -> tuple[list[float], list[float]]:
         """Erase one after another; seconds to blocked and to verified."""
@@ -93,6 +81,20 @@ class Bench:
             self._until_verified(ids[-1])
         rows = self.conn.execute(_TIMES, (ids,)).fetchall()
         return [float(row[0]) for row in rows], [float(row[1]) for row in rows]
+
+    def both(self, count: int) -> tuple[list[float], list[float], list[float]]:
+        """Erase and delete plainly by turns, so that both meet the same disturbances.
+
+        Returns:
+            Seconds to blocked, seconds to verified, seconds of a plain delete.
+        """
+        blocked, verified, plain = [], [], []
+        for name, other in zip(self.subjects(count), self.subjects(count), strict=True):
+            once = self.purge([name])
+            blocked += once[0]
+            verified += once[1]
+            plain.append(self._plain(other))
+        return blocked, verified, plain
 
     def plain(self, names: Sequence[str]) -> list[float]:
         """Delete without block, observation or receipt; seconds each."""
@@ -166,11 +168,11 @@ def measure(totals: Sequence[int], purges: int) -> dict[str, Any]:
         bench.purge(bench.subjects(3))
         for total in totals:
             bench.fill(total)
-            to_blocked, to_verified = bench.purge(bench.subjects(purges))
+            to_blocked, to_verified, plainly = bench.both(purges)
             blocked += to_blocked
             verified[total] = statistics.median(to_verified)
             absolute[f"verified_ms_at_{total}"] = verified[total] * 1000
-        plain = statistics.median(bench.plain(bench.subjects(purges)))
+            plain = statistics.median(plainly)
         bench.close()
     absolute["plain_ms"] = plain * 1000
     absolute["blocked_p95_ms"] = statistics.quantiles(blocked, n=20)[-1] * 1000

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -22,6 +24,8 @@ from streams.cutter import Cutter, Stretch, reason_of, told
 from streams.holders import Backups, Holders, no_backups
 
 _TIMEOUT_SECONDS = 5.0
+_FRESH_SECONDS = 60.0
+"""So long what was read of a topic's retention does for a date that the next receipt makes good anyway."""
 _SETTLE = timedelta(seconds=1)
 """A cut waits so long after the block: readers pass the fence meanwhile, the segment before it grows old
 enough to be closed (`streams.rolling.ROLL_MS`), and erasures that come together share one cut."""
@@ -38,6 +42,7 @@ class LogsEraser:
         self._admin = admin
         self._cutter = cutter
         self._entries = datamap.of(self.name)
+        self._read: tuple[float, dict[str, timedelta | None]] = (-math.inf, {})
 
     @classmethod
     def of(
@@ -80,11 +85,12 @@ class LogsEraser:
 
     def observe(self, scope: Scope) -> Sequence[Observation]:
         """Ask each log where it begins and look at its files; where that does not do, date its end."""
-        kept = self._kept_for()
         since = scope.blocked_at or datetime.now(UTC)
         if self._cutter is not None and scope.fence and not _settled(scope):
             # The first receipt does not wait for a cut: it dates these lines, and the next one says that they went.
+            kept = self._kept_lately()
             return [self._soon(_dated(entry, since, kept.get(entry.place))) for entry in self._entries]
+        kept = self._kept_for()
         stretches = self._cutter.look(scope.fence) if self._cutter is not None and scope.fence else None
         seen = []
         for entry in self._entries:
@@ -130,6 +136,10 @@ class LogsEraser:
         status = LineStatus.ERASED if any(stretch.fence for stretch in stretches) else None
         return Observation(entry.name, 0, proven, method, status, targets=targets)
 
+    def _kept_lately(self) -> dict[str, timedelta | None]:
+        at, kept = self._read
+        return kept if time.monotonic() - at < _FRESH_SECONDS else self._kept_for()
+
     def _kept_for(self) -> dict[str, timedelta | None]:
         """How long after being written a record can still be there; None for ever."""
         wanted = [ConfigResource(ResourceType.TOPIC, entry.place) for entry in self._entries]
@@ -149,6 +159,7 @@ class LogsEraser:
                 found[resource.name] = total if retention >= 0 else None
         except KafkaException as error:
             raise unavailable(error) from error
+        self._read = (time.monotonic(), found)
         return found
 
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from concurrent.futures import Future
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import psycopg
 from confluent_kafka import KafkaException, TopicPartition
@@ -20,7 +22,7 @@ from confluent_kafka.admin import (
 
 from schemas.errors import PartUnavailable
 from streams.client import Admin, unavailable
-from streams.topics import SUBSCRIPTIONS, topic_ids
+from streams.topics import SUBSCRIPTIONS, describing
 
 _STORED = """
 SELECT p.consumer, l.topic, p.part, p.next
@@ -75,20 +77,38 @@ def log_ends(admin: AdminClient, topics: Iterable[str], timeout: float = 10.0) -
 
 
 def _log_ends(admin: AdminClient, topics: list[str], timeout: float) -> list[LogEnd]:
-    ids = topic_ids(admin, topics)
-    known = admin.list_topics(timeout=timeout).topics
-    places = [(name, part) for name in ids for part in known[name].partitions]
-    low = _list(admin, places, OffsetSpec.earliest(), timeout)  # type: ignore[no-untyped-call]
-    high = _list(admin, places, OffsetSpec.latest(), timeout)  # type: ignore[no-untyped-call]
-    return sorted(LogEnd(name, ids[name], part, low[name, part], high[name, part]) for name, part in places)
+    """Ask for everything at once: a Block waits for this with the subject's lock held."""
+    answer = describing(admin, topics)
+    guess = _KNOWN.get(admin, {}).get(tuple(topics), [])
+    both = _ask_both(admin, guess, timeout)
+    found = answer()
+    places = [(name, part) for name, (_, parts) in found.items() for part in parts]
+    if places != guess:
+        both = _ask_both(admin, places, timeout)
+        _KNOWN.setdefault(admin, {})[tuple(topics)] = places
+    low, high = (_told(answers, timeout) for answers in both)
+    return sorted(LogEnd(name, found[name][0], part, low[name, part], high[name, part]) for name, part in places)
 
 
-def _list(admin: AdminClient, places: list[Place], spec: OffsetSpec, timeout: float) -> dict[Place, int]:
-    if not places:
-        return {}
+_KNOWN: WeakKeyDictionary[AdminClient, dict[tuple[str, ...], list[Place]]] = WeakKeyDictionary()
+"""Which partitions there were when a client last asked; only a guess at what to ask for next time."""
+
+
+def _ask_both(admin: AdminClient, places: list[Place], timeout: float) -> tuple[Asked, Asked]:
+    earliest, latest = OffsetSpec.earliest(), OffsetSpec.latest()  # type: ignore[no-untyped-call]
+    return _ask(admin, places, earliest, timeout), _ask(admin, places, latest, timeout)
+
+
+Asked = Mapping[TopicPartition, "Future[Any]"]
+
+
+def _ask(admin: AdminClient, places: list[Place], spec: OffsetSpec, timeout: float) -> Asked:
     asked = {TopicPartition(name, part): spec for name, part in places}
-    futures = admin.list_offsets(asked, request_timeout=timeout)
-    return {(at.topic, at.partition): f.result(timeout).offset for at, f in futures.items()}
+    return admin.list_offsets(asked, request_timeout=timeout) if asked else {}
+
+
+def _told(answers: Asked, timeout: float) -> dict[Place, int]:
+    return {(at.topic, at.partition): future.result(timeout).offset for at, future in answers.items()}
 
 
 def group_positions(admin: Admin, group: str, timeout: float = 10.0) -> dict[Place, int]:

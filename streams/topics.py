@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from typing import Any
 
@@ -120,22 +120,47 @@ def topic_ids(admin: AdminClient, names: Iterable[str] | None = None) -> dict[st
     Raises:
         PartUnavailable: the broker cannot be reached.
     """
+    return {name: identity for name, (identity, _) in described(admin, names).items()}
+
+
+Description = dict[str, tuple[str, list[int]]]
+"""Kafka's own id and the partitions, by topic."""
+
+
+def described(admin: AdminClient, names: Iterable[str] | None = None) -> Description:
+    """Give id and partitions of each named topic (all of ours by default) that exists.
+
+    Raises:
+        PartUnavailable: the broker cannot be reached.
+    """
+    return describing(admin, names)()
+
+
+def describing(admin: AdminClient, names: Iterable[str] | None = None) -> Callable[[], Description]:
+    """Ask as `described` does; what is returned waits for the answer."""
     wanted = list(names) if names is not None else [topic.name for topic in TOPICS]
-    found = {}
     try:
         futures = admin.describe_topics(TopicCollection(wanted), request_timeout=_TIMEOUT)
-        for name, future in futures.items():
-            identity = _one_id(future)
-            if identity is not None:
-                found[name] = identity
     except KafkaException as error:
         raise unavailable(error) from error
-    return found
+
+    def answer() -> Description:
+        try:
+            told = {name: _one(future) for name, future in futures.items()}
+        except KafkaException as error:
+            raise unavailable(error) from error
+        return {
+            name: (str(one.topic_id), [part.id for part in one.partitions])
+            for name, one in told.items()
+            if one is not None
+        }
+
+    return answer
 
 
-def _one_id(future: Future[Any]) -> str | None:
+def _one(future: Future[Any]) -> Any:
     try:
-        return str(future.result().topic_id)
+        return future.result()
     except KafkaException as error:
         if detail(error).code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
             return None

@@ -29,7 +29,7 @@ BATCH = 500
 WITHIN_SECONDS = 0.02
 STUCK_SECONDS = 60.0
 """With records waiting and none kept for this long the process ends, to be started anew."""
-_YIELD = 5
+_YIELD = 10
 """Steps of priority given up: a late window is merged from the event log, a late memory is just late."""
 _BACKOFF_SECONDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0)
 _STUCK_STATUS = 75
