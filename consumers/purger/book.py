@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 from psycopg.types.json import Jsonb
 
-from schemas.eraser import Eraser, Line, Scope
+from schemas.eraser import Line, Scope
 from schemas.words import ErasureState, SelectorKind
 from stores.database import Connection, columns
 from stores.sql import load
@@ -80,9 +80,9 @@ def durable(conn: Connection) -> Iterator[None]:
         yield
 
 
-def due(conn: Connection, limit: int = 1) -> list[bytes]:
-    """Erasures whose time has come and that nobody holds, those still to be erased first."""
-    return [row[0] for row in conn.execute(SQL.due, (limit,)).fetchall()]
+def due(conn: Connection, *, watched: bool, limit: int = 1) -> list[bytes]:
+    """Erasures whose time has come and that nobody holds: those still to be erased, or those to be looked at again."""
+    return [row[0] for row in conn.execute(SQL.due, (watched, limit)).fetchall()]
 
 
 def release(conn: Connection, held: Held, seconds: float, attempts: int) -> None:
@@ -107,13 +107,17 @@ def set_state(conn: Connection, held: Held, state: ErasureState) -> None:
     conn.execute(SQL.set_state, {"id": held.id, "owner": held.owner, "state": state.value})
 
 
-def count_before(conn: Connection, erasure: bytes, eraser: Eraser, counts: Mapping[str, int]) -> dict[str, int]:
-    """Keep what an eraser counted before it erased; of several counts the highest stays.
+def count_before(conn: Connection, erasure: bytes, rows: Sequence[tuple[str, int, str, str]]) -> dict[str, int]:
+    """Keep what was counted before anything was erased; of several counts the highest stays.
+
+    Args:
+        conn: the saga's.
+        erasure: whose.
+        rows: entry, count, name and version of the eraser that counted.
 
     Returns:
         What is kept now, by entry.
     """
-    rows = [(entry, count, eraser.name, eraser.version) for entry, count in counts.items()]
     return dict(conn.execute(SQL.set_before, (erasure, *columns(rows, 4))).fetchall())
 
 

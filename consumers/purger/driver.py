@@ -1,4 +1,7 @@
-"""A thread that takes erasures forward, so that a slow store never keeps a new request from its block."""
+"""Threads that take erasures forward, so that a slow store never keeps a new request from its block.
+
+There are two: one erases, the other looks again at what is gone, which may mean to wait for a log to be cut.
+"""
 
 from __future__ import annotations
 
@@ -23,15 +26,40 @@ _FIRST_SWEEP_SECONDS = 20.0
 
 
 class Driver:
-    """Owns connections of its own; what it is told of, it takes up at once."""
+    """Both threads; what it is told of, is taken up at once."""
 
     def __init__(self, settings: Settings) -> None:
         """Start nothing yet."""
+        self._lanes = (Lane(settings, watched=False), Lane(settings, watched=True))
+
+    def start(self) -> None:
+        """Start the threads."""
+        for lane in self._lanes:
+            lane.start()
+
+    def wake(self) -> None:
+        """Something is to be erased now."""
+        self._lanes[0].wake()
+
+    def stop(self, timeout: float = 5.0) -> None:
+        """Finish the steps under way; what is left is taken up by the next start."""
+        for lane in self._lanes:
+            lane.stop()
+        for lane in self._lanes:
+            lane.join(timeout)
+
+
+class Lane:
+    """One thread, with connections of its own."""
+
+    def __init__(self, settings: Settings, *, watched: bool) -> None:
+        """Take up what is to be erased, or, where ``watched``, what needs a second look."""
         self._settings = settings
+        self._watched = watched
         self._wake = threading.Event()
         self._stopped = threading.Event()
         self._next_sweep = time.monotonic() + _FIRST_SWEEP_SECONDS
-        self._thread = threading.Thread(target=self._run, name="saga", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="watch" if watched else "saga", daemon=True)
 
     def start(self) -> None:
         """Start the thread."""
@@ -41,17 +69,15 @@ class Driver:
         """Something is due now."""
         self._wake.set()
 
-    def stop(self, timeout: float = 5.0) -> None:
-        """Finish the step under way; what is left is taken up by the next start."""
+    def stop(self) -> None:
+        """Begin nothing more."""
         self._stopped.set()
         self._wake.set()
+
+    def join(self, timeout: float) -> None:
+        """Wait for the step under way."""
         if self._thread.is_alive():
             self._thread.join(timeout)
-
-    @property
-    def alive(self) -> bool:
-        """False where the thread has ended, which it does only when told."""
-        return self._thread.is_alive()
 
     def _run(self) -> None:
         while not self._stopped.is_set():
@@ -72,13 +98,14 @@ class Driver:
         while not self._stopped.is_set():
             self._wake.clear()
             with translate():
-                found = book.due(parts.erasing())
+                found = book.due(parts.erasing(), watched=self._watched)
             for erasure in found:
                 if self._stopped.is_set():
                     return
                 parts.saga().advance(erasure)
             if not found:
-                self._sweep(parts)
+                if self._watched:
+                    self._sweep(parts)
                 self._wake.wait(_IDLE_SECONDS)
 
     def _sweep(self, parts: Parts) -> None:

@@ -46,12 +46,13 @@ UPDATE erasures SET lease_owner = NULL, lease_until = NULL, attempts = 0, next_a
 WHERE id = %(id)s AND lease_owner = %(owner)s;
 
 -- name: due
+-- What is still to be erased, or, the other lane's, what only needs a second look.
 SELECT id FROM erasures
-WHERE next_at <= now() AND (lease_owner IS NULL OR lease_until < now()
-      OR NOT EXISTS (SELECT 1 FROM pg_stat_activity AS a
-                     WHERE a.pid || '/' || a.backend_start = lease_owner))
--- What is still to be erased comes before a second look at what is gone.
-ORDER BY state IN ('verified', 'final'), next_at LIMIT %s;
+WHERE next_at <= now() AND (state IN ('verified', 'final')) = %s
+      AND (lease_owner IS NULL OR lease_until < now()
+           OR NOT EXISTS (SELECT 1 FROM pg_stat_activity AS a
+                          WHERE a.pid || '/' || a.backend_start = lease_owner))
+ORDER BY next_at LIMIT %s;
 
 -- name: set_plan
 UPDATE erasures SET plan = %(plan)s, plan_digest = %(digest)s

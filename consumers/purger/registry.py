@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from threading import Lock
 
 from redis import Redis
 
@@ -11,6 +13,7 @@ from consumers.purger.narrow.erasers import RowsEraser, SomeCacheEraser, SomePoi
 from consumers.purger.narrow.steps import Narrow
 from consumers.purger.owners.eraser import OwnersEraser
 from consumers.purger.proof import Notary
+from consumers.purger.round import Round
 from consumers.purger.saga import Saga
 from consumers.resolver.consumer import rules_of
 from policy.document import load_policy
@@ -40,15 +43,17 @@ class Link:
     dsn: str
     name: str
     _conn: Connection | None = field(default=None, init=False)
+    _opening: Lock = field(default_factory=Lock, init=False)
 
     def __call__(self) -> Connection:
         """Give the open connection."""
-        if self._conn is None or self._conn.closed:
-            self._conn = connect(self.dsn, autocommit=True, application=self.name)
-            # Most steps may be lost in a crash and are done again; what may not (`book.durable`) waits
-            # for the disk, and everything before it with it.
-            self._conn.execute("SET synchronous_commit = off")
-        return self._conn
+        with self._opening:
+            if self._conn is None or self._conn.closed:
+                self._conn = connect(self.dsn, autocommit=True, application=self.name)
+                # Most steps may be lost in a crash and are done again; what may not (`book.durable`) waits
+                # for the disk, and everything before it with it.
+                self._conn.execute("SET synchronous_commit = off")
+            return self._conn
 
     def close(self) -> None:
         """Close it, where it is open."""
@@ -58,16 +63,24 @@ class Link:
 
 @dataclass
 class Parts:
-    """What the saga works with; one of these a thread."""
+    """What the saga works with; one of these a thread.
+
+    Attributes:
+        erasing: the saga's own connection, in transactions now and then.
+        pointing: for the index's ledger, which is emptied at the same time.
+        observing: never in a transaction.
+    """
 
     settings: Settings
     erasing: Link
+    pointing: Link
     observing: Link
     vault: Vault
     admin: Admin
     redis: Redis
     index: VectorIndex
     _made: tuple[tuple[object, ...], Saga] | None = field(default=None, init=False)
+    _pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(2, "round"), init=False)
 
     @classmethod
     def open(cls, settings: Settings) -> Parts:
@@ -75,6 +88,7 @@ class Parts:
         return cls(
             settings,
             Link(settings.database, "obelus-purger"),
+            Link(settings.database, "obelus-purger-points"),
             Link(settings.database, "obelus-purger-observing"),
             open_vault(settings),
             admin_client(settings),
@@ -89,7 +103,7 @@ class Parts:
             static.topics(),
             TablesEraser(self.erasing, self.observing),
             SubjectsEraser(self.observing),
-            PointsEraser(self.index, self.erasing, self.observing),
+            PointsEraser(self.index, self.pointing, self.observing),
             CacheEraser(self.redis),
             self._owners(),
             static.backups(),
@@ -133,14 +147,15 @@ class Parts:
             narrow = Narrow(conn, self.vault, self.admin, rules, self.ends)
             notary = Notary(signing_key(self.settings), self.vault)
             some = self.narrow_erasers()
-            saga = Saga(conn, self.vault, self.erasers(), some, narrow, notary, self.ends)
+            saga = Saga(conn, self.vault, self.erasers(), some, narrow, notary, Round(conn, self._pool), self.ends)
             self._made = (parts, saga)
         return self._made[1]
 
     def close(self) -> None:
         """Close every connection."""
-        self.erasing.close()
-        self.observing.close()
+        self._pool.shutdown()
+        for link in (self.erasing, self.pointing, self.observing):
+            link.close()
         self.vault.close()
         self.redis.close()
         self.index.close()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -14,9 +13,10 @@ from consumers.purger.faults import passing
 from consumers.purger.narrow.steps import Narrow
 from consumers.purger.planning import counted, digest_of
 from consumers.purger.proof import Notary, next_look
+from consumers.purger.round import Round, renewing
 from consumers.purger.tenant import block_all, many
-from schemas.eraser import Eraser, Line, Plan, Scope
-from schemas.errors import ConfigurationError, TransientError, UnknownOutcome
+from schemas.eraser import Eraser, Line, Scope
+from schemas.errors import TransientError, UnknownOutcome
 from schemas.words import ErasureState, LineStatus, SelectorKind
 from stores.database import Connection, translate
 from stores.vault import Vault
@@ -47,6 +47,7 @@ class Saga:
     some: Sequence[Eraser]
     narrow: Narrow
     notary: Notary
+    round: Round
     ends: Ends
 
     def block_now(self, erasure: bytes) -> None:
@@ -75,17 +76,17 @@ class Saga:
         book.release(self.conn, held, 0, 0)
 
     def _all_steps(self, held: book.Held) -> None:
-        if held.state is ErasureState.PLANNED:
-            held = self._block(held)
+        if held.state is ErasureState.PLANNED and self._block(held):
+            held = book.take(self.conn, held.id) or held
         if held.state in _WORKING:
             self._erase(held)
         elif held.state in (ErasureState.VERIFIED, ErasureState.FINAL):
             self._watch(held)
 
-    def _block(self, held: book.Held) -> book.Held:
-        """Plan, then block; nothing where a grace period still runs."""
+    def _block(self, held: book.Held) -> bool:
+        """Plan, then block; False where that is done already, refused, or a grace period still runs."""
         if held.state is not ErasureState.PLANNED:
-            return held
+            return False
         if held.plan is None:
             counts, digest = self._planned(held)
             book.set_plan(self.conn, held, counts, digest)
@@ -93,18 +94,18 @@ class Saga:
             if held.expected_digest not in (None, digest):
                 logger.warning("erasure %s: the plan has changed since its dry run", held.id.hex())
                 book.refuse_plan(self.conn, held)
-                return held
+                return False
         if held.not_before is not None and held.not_before > datetime.now(UTC):
             wait = (held.not_before - datetime.now(UTC)).total_seconds()
             book.release(self.conn, held, wait, 0)
-            return held
+            return False
         if held.kind is SelectorKind.TENANT:
             block_all(self.conn, self.vault, held, self.ends)
         elif held.kind is SelectorKind.SUBJECT:
             block(self.conn, self.vault, held, self.ends)
         else:
             self.narrow.begin(held)
-        return book.take(self.conn, held.id) or held
+        return True
 
     def _planned(self, held: book.Held) -> tuple[dict[str, int], str]:
         scope = self._as_it_stands(held)
@@ -131,25 +132,14 @@ class Saga:
         elif held.subject is not None:
             self.narrow.words_of(held)
             passing("words")
-        made = self._all(held, scope, book.before(self.conn, held.id))
+        renew = renewing(lambda: book.take(self.conn, held.id), book.LEASE_SECONDS / 4)
+        made = self._proven(held, self.round.all(self._of(held), scope, book.before(self.conn, held.id), renew))
         if not through:
             book.release(self.conn, held, _UNDER_WAY, 0)
             return
         book.save_lines(self.conn, held.id, made)
         passing("observed")
         self._conclude(held, made)
-
-    def _all(self, held: book.Held, scope: Scope, before: dict[str, int]) -> list[Line]:
-        """Erase and observe every store in order."""
-        made: list[Line] = []
-        renewed = time.monotonic()
-        for eraser in self._of(held):
-            made += self._one(eraser, scope, before)
-            if time.monotonic() - renewed > book.LEASE_SECONDS / 4:
-                book.take(self.conn, held.id)
-                renewed = time.monotonic()
-            passing(f"erased_{eraser.name}")
-        return self._proven(held, made)
 
     def _of(self, held: book.Held) -> Sequence[Eraser]:
         if held.kind is SelectorKind.TENANT:
@@ -161,41 +151,6 @@ class Saga:
         if not lines.is_whole(held.kind):
             return made
         return lines.with_key_gone(lines.with_words(made, book.words(self.conn, held.id)))
-
-    def _one(self, eraser: Eraser, scope: Scope, before: dict[str, int]) -> list[Line]:
-        """Erase and observe one store; a store that fails leaves its lines open and stops nothing."""
-        try:
-            plan = eraser.plan(scope)
-            # Nothing can be added after Block, so the most that was ever counted is what there was.
-            before |= self._counted(eraser, scope, plan)
-            passing(f"counted_{eraser.name}")
-            eraser.erase(plan)
-            passing(f"observing_{eraser.name}")
-            return self._look(eraser, scope, before)
-        except (TransientError, UnknownOutcome) as error:
-            logger.warning("erasure %s: %s waits: %s", scope.erasure.hex(), eraser.name, error)
-            return lines.still_open(eraser, before, "unavailable")
-        except ConfigurationError as error:
-            logger.warning("erasure %s: %s: %s", scope.erasure.hex(), eraser.name, error)
-            return lines.still_open(eraser, before, "misconfigured")
-        except Exception as error:
-            # The message may quote a value; the kind says enough to look further.
-            kind = type(error).__name__
-            logger.warning("erasure %s: %s failed: %s", scope.erasure.hex(), eraser.name, kind)
-            return lines.still_open(eraser, before, "failed")
-
-    def _counted(self, eraser: Eraser, scope: Scope, plan: Plan) -> dict[str, int]:
-        counts = dict(plan.counts)
-        if eraser.name == "postgres" and lines.is_whole(scope.kind):
-            for table, count in book.words(self.conn, scope.erasure).items():
-                counts[f"postgres.{table}"] += count
-        if not any(counts.values()):
-            return {}
-        return book.count_before(self.conn, scope.erasure, eraser, counts)
-
-    def _look(self, eraser: Eraser, scope: Scope, before: dict[str, int]) -> list[Line]:
-        at = datetime.now(UTC)
-        return [lines.made(eraser, seen, before.get(seen.entry, 0), at, scope.kind) for seen in eraser.observe(scope)]
 
     def _conclude(self, held: book.Held, made: Sequence[Line]) -> None:
         state = lines.state_of(made)
@@ -222,12 +177,12 @@ class Saga:
         before = book.before(self.conn, held.id)
         made: list[Line] = []
         for eraser in self._of(held):
-            seen = self._looked(eraser, scope, before)
+            seen = self.round.look(eraser, scope, before)
             if any(line.status is LineStatus.OPEN and line.reason == "left_over" for line in seen):
                 logger.error("erasure %s: %s came back", scope.erasure.hex(), eraser.name)
-                seen = self._one(eraser, scope, before)
+                seen = self.round.one(eraser, scope, before)
             elif any(map(lines.can_rise, seen)):
-                seen = self._one(eraser, scope, before)
+                seen = self.round.one(eraser, scope, before)
             made += seen
         made = self._proven(held, made)
         if any(line.reason in ("unavailable", "failed", "misconfigured") for line in made):
@@ -243,12 +198,6 @@ class Saga:
         else:
             book.save_lines(self.conn, held.id, made)
             self.notary.issue(self.conn, held, made, state)
-
-    def _looked(self, eraser: Eraser, scope: Scope, before: dict[str, int]) -> list[Line]:
-        try:
-            return self._look(eraser, scope, before)
-        except (TransientError, UnknownOutcome, ConfigurationError):
-            return lines.still_open(eraser, before, "unavailable")
 
 
 def _pause(attempts: int) -> float:

@@ -74,6 +74,8 @@ class PointsEraser:
         while page := self._page(scope.handle, last):
             self._index.delete(page)
             last, removed = page[-1], True
+            if len(page) < _PAGE:
+                break
         if self._index.count(scope.handle):
             removed = True
             self._index.delete_scope(scope.handle, scope.epoch)
@@ -104,9 +106,8 @@ class PointsEraser:
         Only after the first receipt: of a whole tenant every life's points are gone by then.
         """
         with translate():
-            if removed:
-                self._erasing().execute(_SQL.forget_note, (scope.erasure,))
-            row = self._erasing().execute(_SQL.wants_note, (scope.erasure,)).fetchone()
+            values = {"erasure": scope.erasure, "removed": removed}
+            row = self._erasing().execute(_SQL.wants_note, values).fetchone()
         if row is None:
             return
         look = self._index.look()

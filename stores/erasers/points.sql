@@ -14,11 +14,12 @@ WHERE ctid = ANY(ARRAY(SELECT ctid FROM vectors WHERE handle = %s LIMIT %s));
 -- name: ledger_and_note
 SELECT count(*), (SELECT segments FROM erasures WHERE id = %s) FROM vectors WHERE handle = %s;
 
--- name: forget_note
-UPDATE erasures SET segments = NULL WHERE id = %s AND segments IS NOT NULL;
-
 -- name: wants_note
-SELECT 1 FROM erasures WHERE id = %s AND segments IS NULL AND state IN ('verified', 'final');
+WITH forgotten AS (
+    UPDATE erasures SET segments = NULL WHERE id = %(erasure)s AND %(removed)s AND segments IS NOT NULL
+)
+SELECT 1 FROM erasures
+WHERE id = %(erasure)s AND (%(removed)s OR segments IS NULL) AND state IN ('verified', 'final');
 
 -- name: note
 UPDATE erasures SET segments = %s WHERE id = %s;
