@@ -10,6 +10,7 @@ Each step may be the last that the process does, or may be answered too late:
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Sequence
 
@@ -56,6 +57,8 @@ class Writer:
         if not writes:
             return {}
         self._index.upsert([write.point for write in writes], np.stack([write.vector for write in writes]))
+        # The client's request and response refer to each other and would keep megabytes until a rare collection.
+        gc.collect(0)
         with self._link.transaction() as tx:
             moved = store.close(tx, writes)
         return {write.point.id: write.point.handle for write in writes if write.point.id in moved}
