@@ -158,6 +158,8 @@ class Selector(Event):
         if self.kind is SelectorKind.TIME:
             if self.since is None and self.until is None:
                 raise ValueError("time needs since or until")
+            if self.since is not None and self.until is not None and self.since > self.until:
+                raise ValueError("since is after until")
         elif field and getattr(self, field) is None:
             raise ValueError(f"{self.kind} needs {field}")
         return self

@@ -52,6 +52,8 @@ def forget(
         selector = _selector(subject, whole_tenant, narrow)
         if dry_run:
             raise typer.Exit(_show(forgetting.dry_run(Settings.load(), tenant, selector), as_json))
+        if whole_tenant and plan is None:
+            raise typer.BadParameter("--whole-tenant needs --plan, the digest that its --dry-run gives")
     else:
         selector = None
     event = _event(tenant, selector, request_id or cancel, plan, cancel is not None)
@@ -112,7 +114,7 @@ _KINDS = {
 def _wrong(error: Any) -> typer.BadParameter:
     faults = error.errors(include_input=False, include_url=False, include_context=False)
     said = (f"{'.'.join(map(str, fault['loc']))} {fault['msg']}".strip() for fault in faults)
-    return typer.BadParameter("; ".join(said))
+    return typer.BadParameter("; ".join(said).replace("Value error, ", ""))
 
 
 def _time(text: str | None) -> datetime | None:

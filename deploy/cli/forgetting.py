@@ -119,6 +119,9 @@ def _answer(conn: Any, vault: Vault, event: Deletion, found: Status | None, wait
 
 
 def _exit_status(found: Status | None, event: Deletion, wait: bool) -> int:
+    if found is None and event.cancel:
+        note("no request of this id was taken up")
+        return NO
     if found is None:
         note("nobody has taken the request up yet; it stays in the log")
         return NO if wait else DONE

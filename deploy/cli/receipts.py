@@ -113,6 +113,8 @@ def verify(
     from policy.verification import Claim, load_keys
     from policy.verification import verify as check
 
+    if subject is not None and nonce is None:
+        raise typer.BadParameter("--subject needs --nonce: a receipt names nobody without it")
     claim = Claim(tenant or "default", subject or "", nonce) if nonce is not None else None
     try:
         trusted = load_keys(_keys(keys).read_bytes())

@@ -13,7 +13,7 @@ def register(app: typer.Typer) -> None:
 
 
 def wait(
-    timeout: Annotated[float, typer.Option(help="Seconds to wait at most.")] = 300.0,
+    timeout: Annotated[float, typer.Option(min=0, help="Seconds to wait at most.")] = 300.0,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
 ) -> None:
     """Wait until all that was published has been worked off; exit status 1 where the time is up before."""

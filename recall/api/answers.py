@@ -31,6 +31,8 @@ def granted(request: Request, deed: str) -> tuple[Context, Grant]:
     context: Context = request.app.state.context
     grant = context.tokens.grant(request.headers.get("authorization"))
     grant.permit(deed)
+    if request.query_params.get("tenant", grant.tenant) != grant.tenant:
+        raise Problem(403, "scope_differs", "The tenant is fixed by the token.")
     return context, grant
 
 

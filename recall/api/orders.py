@@ -49,7 +49,8 @@ def _selected(grant: Grant, body: ForgetBody) -> dict[str, Any]:
     """The request's fields with a selector inside the token's scope.
 
     Raises:
-        Problem: 403 where the selector names another subject, or a whole tenant and the token may not.
+        Problem: 403 where the selector names another subject, or a whole tenant and the token may not; 422 where
+            a whole tenant is named without a plan.
     """
     fields = body.model_dump(exclude={"tenant", "subject", "selector"}, exclude_none=True)
     selector = body.selector
@@ -57,6 +58,8 @@ def _selected(grant: Grant, body: ForgetBody) -> dict[str, Any]:
         if grant.subject is not None or grant.role is ApiRole.PERSON:
             raise Problem(403, "scope_differs", "A person cannot erase a tenant.")
         grant_tenant(grant, body.tenant)
+        if body.plan_digest is None and not body.cancel:
+            raise Problem(422, "invalid_request", "A whole tenant needs plan_digest, which a dry run gives.")
         return fields | {"selector": selector.model_dump(exclude_none=True)}
     if body.cancel and selector is None and body.subject is None and grant.subject is None:
         grant_tenant(grant, body.tenant)

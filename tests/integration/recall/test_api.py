@@ -154,6 +154,9 @@ class TestWriting:
         ]
         for path, body, token in refused:
             assert api.post(path, json=body, headers=bearer(token)).status_code == 403, body
+        planless = {"selector": {"kind": "tenant"}}
+        assert api.post("/v1/forget", json=planless, headers=bearer("t-compliance")).status_code == 422
+        assert api.get("/v1/memories?subject=ana&tenant=other", headers=bearer("t-operator")).status_code == 403
         malformed = [
             ("/v1/controls", {"action": "confirm"}),
             ("/v1/controls", {"action": "obey"}),
