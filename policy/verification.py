@@ -72,7 +72,7 @@ class _Bad(Exception):
 
 
 def load_keys(data: bytes) -> list[SSlibKey]:
-    """Read public keys: our JSON (``{"keys": [..]}``), a JSON list of them, or one PEM.
+    """Read public keys: our JSON (``{"keys": [..]}``), a JSON list of them, what ``/v1/keys`` answers, or one PEM.
 
     Raises:
         ValueError: none of these.
@@ -88,6 +88,8 @@ def load_keys(data: bytes) -> list[SSlibKey]:
 
 
 def _key(row: dict[str, Any]) -> SSlibKey:
+    if "pem" in row:
+        return SSlibKey.from_crypto(load_pem_public_key(row["pem"].encode()))
     fields = {name: value for name, value in row.items() if name != "keyid"}
     return SSlibKey.from_dict(row["keyid"], fields)
 

@@ -117,12 +117,13 @@ def test_a_copy_of_the_document_beside_the_payload_is_ignored() -> None:
     assert verdict.as_json()["stores"]["postgres"]["status"] == "erased"
 
 
-@pytest.mark.parametrize("keys", ["pem", "json", "list"])
-def test_public_keys_come_in_three_forms(keys: str) -> None:
+@pytest.mark.parametrize("keys", ["pem", "json", "list", "http"])
+def test_public_keys_come_in_four_forms(keys: str) -> None:
     row = {"keyid": PUBLIC.keyid, **PUBLIC.to_dict()}
-    pem = KEY.public_key().public_bytes(form.Encoding.PEM, form.PublicFormat.SubjectPublicKeyInfo)
-    data = {"pem": pem, "json": json.dumps({"keys": [row]}), "list": json.dumps([row])}[keys]
-    trusted = load_keys(data if isinstance(data, bytes) else data.encode())
+    pem = KEY.public_key().public_bytes(form.Encoding.PEM, form.PublicFormat.SubjectPublicKeyInfo).decode()
+    http = {"keys": [{"algorithm": "ed25519", "pem": pem}]}
+    data = {"pem": pem, "json": json.dumps({"keys": [row]}), "list": json.dumps([row]), "http": json.dumps(http)}
+    trusted = load_keys(data[keys].encode())
     assert verify(receipt().envelope, trusted).valid
 
 
