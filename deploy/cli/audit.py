@@ -87,6 +87,8 @@ def _show(answer: dict[str, Any], as_json: bool) -> None:
     console.print(f"drift: {answer['drift'] or 'none'}")
     for hit in answer["hits"]:
         console.print(f"found {hit['count']} times in {hit['store']}: {hit['file']}", markup=False)
-    for name in ("subject", "hash"):
-        if name in answer:
-            console.print(f"{name}: {answer[name]}")
+    for name, value in answer.get("subject", {}).items():
+        said = ", ".join(f"{key} {count}" for key, count in value.items()) if isinstance(value, dict) else value
+        console.print(f"{name.replace('_', ' ')}: {said or 'none'}", markup=False)
+    if "hash" in answer:
+        console.print(f"hash: {answer['hash']}")

@@ -78,22 +78,13 @@ def _record(settings: Settings, letter: Listed) -> dict[str, Any] | None:
 
 
 def _print(descriptions: Sequence[dict[str, Any]]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    names = ("id", "consumer", "topic", "partition", "offset", "reason", "state", "at")
-    table = Table(box=None, pad_edge=False)
-    for name in names:
-        table.add_column(name)
+    if not descriptions:
+        print("no dead letters")
     for one in descriptions:
-        table.add_row(*(Text(str(one[name])) for name in names))
-    console = Console()
-    console.print(table if descriptions else "no dead letters")
-    for one in descriptions:
+        place = f"{one['topic']}/{one['partition']}@{one['offset']}"
+        print(f"{one['id']:>4}  {one['reason']:<17} {place:<24} {one['consumer']}, {one['state']}, {one['at'][:19]}")
         if "record" in one:
-            record = one["record"]
-            console.print(Text(record["value"] if record else "the log no longer has this record"))
+            print(one["record"]["value"] if one["record"] else "the log no longer has this record")
 
 
 def redrive(

@@ -24,17 +24,13 @@ def erasures(
     if as_json:
         emit({"erasures": rows})
         return
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False)
-    for name in ("request", "erasure", "state", "age", "deadline", "waits for"):
-        table.add_column(name)
     for row in rows:
-        cells = (row["request_id"], row["erasure_id"], row["state"], f"{row['age_s']} s")
-        waits = ", ".join(row["waiting_for"]) or "-"
-        table.add_row(*(str(cell) for cell in cells), row["deadline"], waits)
-    Console().print(table if rows else "no deletion was requested")
+        # No table: in a narrow one the ids, which are there to be copied, would be cut.
+        print(f"{row['state']:<12}{row['request_id']}  {row['erasure_id']}")
+        waits = f", waits for {', '.join(row['waiting_for'])}" if row["waiting_for"] else ""
+        print(f"  asked {row['age_s']} s ago, deadline {row['deadline']}{waits}")
+    if not rows:
+        print("none is open" if only_open else "no deletion was requested")
 
 
 def _rows(settings: Any, only_open: bool) -> list[dict[str, Any]]:
