@@ -70,7 +70,7 @@ _VAGUE = re.compile(
 )
 _ENGLISH = re.compile(
     r",?\s*\b(?:"
-    r"(?:on|during|over) (?P<week>weekdays?|(?:the )?weekends?|workdays|the week)"
+    r"(?:on|at|during|over) (?P<week>weekdays?|(?:the )?weekends?|workdays|the week)"
     rf"|on (?P<day>(?:{'|'.join(_DAYS)}))s?"
     r"|in the (?P<hour>morning|afternoon|evening)s?|at (?P<night>night)"
     r"|in (?:the )?(?P<season>spring|summer|autumn|fall|winter)(?:time)?\b"
@@ -127,6 +127,7 @@ def strip_conditions(text: str) -> Stripped:
     return Stripped(bare, condition_set(found), unresolved, located)
 
 
+_SPEAKS = re.compile(r"\s*,?\s*i(?:'| )", re.IGNORECASE)
 _OPENS = re.compile(r"(?:^|[,;]|\b(?:and|but|while|though|so))\s*$", re.IGNORECASE)
 
 
@@ -139,6 +140,9 @@ def _located(text: str, take: Callable[[re.Match[str]], str], found: list[str]) 
         known = len(found)
         kept = take(match)
         leads = match[0].startswith(",") or _OPENS.search(text, 0, match.start()) is not None
+        if match[0].startswith(",") and rest and _SPEAKS.match(text, match.end()):
+            # "I love skiing, in summer I prefer surfing": the comma parts two statements.
+            rest += ","
         places += (Place(name, len(rest), leads) for name in found[known:])
         rest += kept
         done = match.end()

@@ -25,7 +25,7 @@ def bound(claims: Sequence[Claim], bare: Stripped) -> Iterator[tuple[Claim, Stri
     taken: list[Claim] = []
     upto = -1
     for place in bare.places:
-        group = _led(claims, bare.text, place)
+        group = _led(claims, bare, place)
         if group is None:
             group = _closed(claims, bare.text, place, upto) or (taken if place.at == upto else [])
             taken, upto = group, place.at
@@ -37,13 +37,18 @@ def bound(claims: Sequence[Claim], bare: Stripped) -> Iterator[tuple[Claim, Stri
         yield claim, replace(bare, conditions=own, unresolved=unresolved)
 
 
-def _led(claims: Sequence[Claim], text: str, place: Place) -> list[Claim] | None:
+def _led(claims: Sequence[Claim], bare: Stripped, place: Place) -> list[Claim] | None:
     """Return what a condition that opens a statement bounds, None where it does not open one."""
+    text = bare.text
     ahead = [claim for claim in claims if claim.conditional and claim.end > place.at]
     if not place.leads or not ahead:
         return None
     start = min(ahead, key=lambda claim: claim.end).start
     if _NEW_STATEMENT.search(text[place.at : max(start, place.at)]):
+        return None
+    # "On weekdays I drink espresso, on weekends I prefer tea": the first one's statement claims nothing.
+    later = [other.at for other in bare.places if other.leads and place.at < other.at <= start]
+    if any(text[place.at : at].strip(" ,") for at in later):
         return None
     return [claim for claim in ahead if claim.start == start]
 

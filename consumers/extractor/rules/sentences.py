@@ -33,7 +33,10 @@ _HYPOTHESIS = re.compile(
     r"|rather)\b|\b(?:role-?play|in (?:a|my) (?:story|novel|dream|game))\b",
     re.IGNORECASE,
 )
-_HYPOTHESIS_ZH = re.compile(r"如果|假如|假设|要是|倘若|假装|万一|比方说我|想象一下|扮演|若是|的话$")
+_HYPOTHESIS_ZH = re.compile(
+    r"如果|假如|假设|要是|倘若|假装|万一|比方说我|想象一下|扮演|若是|的话$"
+    r"|(?:希望|但愿|巴不得)我(?:家里?|也|还|真的|现在)*(?:有|养|住|是|在|叫)"
+)
 _REPORT = re.compile(
     r"\b(?:he|she|they|people|everyone|everybody|someone|somebody|friends?|mother|father|mom|mum|dad"
     r"|boss|wife|husband|partner|colleagues?|you|it|teacher|doctor|horoscope|test)"

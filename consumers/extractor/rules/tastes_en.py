@@ -72,7 +72,7 @@ _POLITE = re.compile(r"\bI (?:would|'d) (?:like|love|prefer)\b", re.IGNORECASE)
 _COPULA = re.compile(r"\bI(?:'|\u2019)m\b", re.IGNORECASE)
 _OWN_SUBJECT = re.compile(r"(?!(?:and|but) (?!I\b|I'))", re.IGNORECASE)
 _NEXT = re.compile(
-    r"(?<![\w'])(?:(?:and|but|though|while|yet),? I(?='|\u2019| )"
+    r"(?<![\w'])(?:(?:and|but|though|while|yet),? I(?='|\u2019| )|(?<=, )I(?='|\u2019| )"
     r"|(?:and|but) (?=(?:(?:also|really|absolutely|still) )?(?:hate|dislike|love|enjoy|prefer|detest"
     r"|can'?t stand|don'?t like|do not like)\b))",
     re.IGNORECASE,

@@ -80,3 +80,24 @@ def test_lists_keep_what_belongs_together(text: str, values: list[str]) -> None:
 )
 def test_doing_has_one_key_however_it_is_said(one: str, other: str) -> None:
     assert claims(one)[0][0] == claims(other)[0][0]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (
+            "On weekdays I prefer coffee, on weekends I prefer tea",
+            {"coffee": ("when.weekday",), "tea": ("when.weekend",)},
+        ),
+        (
+            "In winter I love skiing, at the weekend I prefer surfing",
+            {"skiing": ("when.winter",), "surfing": ("when.weekend",)},
+        ),
+        ("On weekdays I drink espresso, at weekends I prefer tea", {"tea": ("when.weekend",)}),
+        ("On weekdays, in the morning, I prefer coffee", {"coffee": ("when.morning", "when.weekday")}),
+        ("I prefer tea at weekends", {"tea": ("when.weekend",)}),
+        ("I like tea, I hate milk", {"tea": (), "milk": ()}),
+    ],
+)
+def test_statements_that_a_comma_parts_have_their_own_conditions(text: str, found: dict[str, tuple[str, ...]]) -> None:
+    assert {draft.content.value: draft.content.conditions for draft in drafts(text)} == found
