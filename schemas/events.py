@@ -6,6 +6,7 @@ codes only, never content or a natural id.
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, Self
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -45,6 +46,15 @@ def _check_zone(name: str) -> str:
     return name
 
 
+def _check_instant(at: datetime) -> datetime:
+    try:
+        at.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("a time outside the years 1 to 9999") from None
+    return at
+
+
+Instant = Annotated[AwareDatetime, AfterValidator(_check_instant)]
 Zone = Annotated[str, AfterValidator(_check_zone)]
 HexId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
 Value = Annotated[str, StringConstraints(min_length=1, max_length=4096)]
@@ -75,7 +85,7 @@ class Turn(Event):
     role: Role
     text: str | None = None
     segments: tuple[TurnSegment, ...] | None = None
-    at: AwareDatetime
+    at: Instant
     timezone: Zone | None = None
     account: Id | None = None
     agent: Id | None = None
@@ -101,14 +111,14 @@ class Control(Event):
     subject: Id
     request_id: Id
     actor: Actor
-    at: AwareDatetime
+    at: Instant
     action: Action
     conversation: Id | None = None
     memory: HexId | None = None
     value: Value | None = None
     scope: Namespace | None = None
-    since: AwareDatetime | None = None
-    until: AwareDatetime | None = None
+    since: Instant | None = None
+    until: Instant | None = None
 
     @model_validator(mode="after")
     def _has_what_its_action_needs(self) -> Self:
@@ -143,8 +153,8 @@ class Selector(Event):
     namespace: Namespace | None = None
     message: Id | None = None
     conversation: Id | None = None
-    since: AwareDatetime | None = None
-    until: AwareDatetime | None = None
+    since: Instant | None = None
+    until: Instant | None = None
 
     @model_validator(mode="after")
     def _names_what_it_selects(self) -> Self:
@@ -172,7 +182,7 @@ class Deletion(Event):
     tenant: Id
     requested_by: Id
     selector: Selector | None = None
-    deadline: AwareDatetime | None = None
+    deadline: Instant | None = None
     legal_basis: Annotated[str, StringConstraints(max_length=256)] | None = None
     plan_digest: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")] | None = None
     cancel: bool = False
@@ -193,7 +203,7 @@ class Derivation(Event):
     kind: Id
     tenant: Id
     parents: tuple[dict[str, str], ...] = Field(min_length=1)
-    at: AwareDatetime
+    at: Instant
 
 
 class CandidateEvent(Event):
@@ -245,7 +255,7 @@ class Erasure(Event):
     owner: Id
     action: Literal["erase", "recompute", "quarantine"]
     artefacts: ArtefactPage
-    deadline: AwareDatetime
+    deadline: Instant
 
 
 class ErasureAck(Event):

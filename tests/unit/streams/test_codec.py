@@ -145,6 +145,7 @@ BAD: dict[str, tuple[Record, str]] = {
     "large in bytes": (read(TURN | {"text": "很" * 400_000}), "text_too_large"),
     "largest": (read(TURN | {"text": "x" * (16 << 20)}), "text_too_large"),
     "future": (read(TURN | {"at": "2040-01-01T00:00:00Z"}), "future_time"),
+    "before the year 1": (read(TURN | {"at": "0001-01-01T00:00:00+14:00"}), "invalid_field"),
     "structured, not json": (read(b"{", STRUCTURED), "not_json"),
     "structured, no data": (read({"specversion": "1.0", "type": "org.obelus.turn.v1"}, STRUCTURED), "missing_field"),
     "structured, a list": (read([], STRUCTURED), "invalid_field"),
