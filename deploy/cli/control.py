@@ -6,6 +6,11 @@ from typing import Annotated
 
 import typer
 
+_ACTIONS = (
+    "pause, resume, off, on, confirm, decline, disable, correct (--value), narrow (--scope) and rollback with "
+    "--memory, revert with --conversation or --since and --until, pre_compress with --conversation"
+)
+
 
 def register(app: typer.Typer) -> None:
     """Add the command to `app`."""
@@ -13,10 +18,10 @@ def register(app: typer.Typer) -> None:
 
 
 def control(
-    action: Annotated[str, typer.Argument(metavar="ACTION", help="pause, resume, off, on, confirm, decline, …")],
+    action: Annotated[str, typer.Argument(metavar="ACTION", help=f"One of: {_ACTIONS}.")],
     subject: Annotated[str, typer.Option(help="Whose memory.")],
     tenant: Annotated[str, typer.Option(help="Tenant.")] = "default",
-    memory: Annotated[str | None, typer.Option(help="The memory it is about, by id.")] = None,
+    memory: Annotated[str | None, typer.Option(help="The memory, by id.")] = None,
     value: Annotated[str | None, typer.Option(help="The right value, for correct.")] = None,
     conversation: Annotated[str | None, typer.Option(help="The conversation it is about.")] = None,
     scope: Annotated[str | None, typer.Option(help="The new scope, for narrow.")] = None,
@@ -40,8 +45,11 @@ def control(
     try:
         event = orders.control(tenant, subject, "operator", given)
     except Problem as problem:
-        places = ", ".join(".".join(map(str, fault["loc"])) or action for fault in problem.errors or ())
-        raise typer.BadParameter(f"not an order: {places}") from None
+        places = [".".join(map(str, fault["loc"])) for fault in problem.errors or ()]
+        if places == ["action"]:
+            raise typer.BadParameter(f"there is no action {action}, but {_ACTIONS}") from None
+        wrong = ", ".join(filter(None, places))
+        raise typer.BadParameter(f"malformed: {wrong}" if wrong else f"{action} needs more: {_ACTIONS}") from None
     settings = Settings.load(("kafka", "database", "vault"))
     publish(settings, [orders.control_message(event)])
     vault = open_vault(settings)

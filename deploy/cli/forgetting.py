@@ -12,7 +12,7 @@ from consumers.purger.dryrun import as_requested
 from consumers.purger.intake import selector_digest
 from deploy.cli.failures import DONE, NO
 from deploy.cli.output import note
-from policy.receipts import subject_tag
+from policy.receipts import stamp, subject_tag
 from schemas import datamap
 from schemas.events import Deletion, Selector
 from schemas.settings import Settings
@@ -132,8 +132,9 @@ def _exit_status(found: Status | None, event: Deletion, wait: bool) -> int:
         note("the plan has changed since its dry run" if changed else "the request was cancelled")
         return NO
     done = (ErasureState.VERIFIED, ErasureState.FINAL)
-    waits_for_grace = found.not_before is not None and found.state is ErasureState.PLANNED
-    return DONE if not wait or found.state in done or waits_for_grace else NO
+    if found.not_before is not None and found.state is ErasureState.PLANNED:
+        note(f"nothing is erased before {stamp(found.not_before)}; until then --cancel {event.request_id} stops it")
+    return DONE if not wait or found.state in done else NO
 
 
 def _is_ours(found: Status, event: Deletion) -> bool:
