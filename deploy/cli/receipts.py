@@ -80,7 +80,9 @@ def _tell(envelope: bytes) -> None:
     console.print(_table(said["lines"]))
     dates = [line["expiresAt"] for line in said["lines"] if "expiresAt" in line]
     if dates:
-        console.print(f"what expires is gone by {max(dates)}")
+        held = sorted({line["reason"] for line in said["lines"] if "expiresAt" in line and line.get("reason")})
+        why = f"; held back by {', '.join(held)}" if held else ""
+        console.print(f"what expires is gone by {max(dates)}{why}", markup=False)
 
 
 def _table(lines: list[dict[str, Any]]) -> Any:
