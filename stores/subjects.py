@@ -21,6 +21,8 @@ _SWEEP_PAGE = 1000
 
 Pair = tuple[str, str]
 """A tenant and a subject, by their natural ids."""
+Fence = Mapping[tuple[int, int], int]
+"""(log, partition) to the offset before which nothing is."""
 
 
 class Placed(Protocol):
@@ -50,7 +52,7 @@ class SubjectRow:
         handle: random id of this epoch, None between an erasure and a new life.
         epoch: rises with every erasure.
         consent: what the person allows.
-        fence: (log, partition) to the offset before which nothing of this subject exists.
+        fence: what lies before it is of no life of this subject, its tenant's own fence included.
         fenced_at: broker time of the last request that ended an epoch.
         generation: rises with every change of what a recall may give.
         tenant_consent: what the tenant allows.
@@ -62,7 +64,7 @@ class SubjectRow:
     handle: bytes | None
     epoch: int
     consent: Consent
-    fence: Mapping[tuple[int, int], int]
+    fence: Fence
     fenced_at: datetime | None
     generation: int
     tenant_consent: Consent = Consent.ON
@@ -108,6 +110,7 @@ def ensure_subjects(
     refs = _refs(vault, wanted)
     with translate(), _undone(conn):
         known = load_by_ref(conn, refs.values())
+        known |= _of_erased_tenants(conn, vault, {ref: pair for pair, ref in refs.items() if ref not in known})
         need = [pair for pair, ref in refs.items() if _needs_handle(pair, known.get(ref), alive)]
         if need:
             epochs = {ref: row.epoch for ref, row in known.items()}
@@ -198,6 +201,19 @@ def _needs_handle(pair: Pair, row: SubjectRow | None, alive: Callable[[Pair, Sub
     return row.handle is None and (alive is None or alive(pair, row))
 
 
+def _of_erased_tenants(conn: Connection, vault: Vault, unknown: Mapping[bytes, Pair]) -> dict[bytes, SubjectRow]:
+    """Give rows without a name to people first heard of in what a whole tenant's erasure has fenced off."""
+    tenants = {ref: vault.tenant_ref(pair[0]) for ref, pair in unknown.items()}
+    if not tenants:
+        return {}
+    erased = {row[0] for row in conn.execute(_SQL.fenced_tenants, (sorted(set(tenants.values())),)).fetchall()}
+    rows = [(ref, tenant, lock_of(ref)) for ref, tenant in sorted(tenants.items()) if tenant in erased]
+    if not rows:
+        return {}
+    conn.execute(_SQL.insert_unnamed, columns(rows, 3))
+    return load_by_ref(conn, [row[0] for row in rows])
+
+
 def _insert(conn: Connection, vault: Vault, pairs: dict[bytes, Pair], epochs: Mapping[bytes, int]) -> None:
     handles = {ref: new_handle() for ref in sorted(pairs)}
     keys = vault.create_keys(handles.values())
@@ -224,7 +240,7 @@ def _sweep_page(conn: Connection, vault: Vault, page: list[bytes], keep: set[byt
 
 
 def _row(row: tuple[Any, ...]) -> SubjectRow:
-    ref, tenant, lock, handle, epoch, consent, fence, fenced_at, generation, tenant_consent = row
+    ref, tenant, lock, handle, epoch, consent, own, own_at, generation, tenant_consent, whole, whole_at = row
     return SubjectRow(
         ref,
         tenant,
@@ -232,11 +248,16 @@ def _row(row: tuple[Any, ...]) -> SubjectRow:
         handle,
         epoch,
         Consent(consent),
-        parse_fence(fence) if fence else {},
-        fenced_at,
+        _later(parse_fence(own or {}), parse_fence(whole or {})),
+        max((at for at in (own_at, whole_at) if at is not None), default=None),
         generation,
         Consent(tenant_consent),
     )
+
+
+def _later(one: Fence, other: Fence) -> Fence:
+    """What both fence off, the subject's and its whole tenant's."""
+    return {place: max(one.get(place, 0), other.get(place, 0)) for place in {*one, *other}} if other else one
 
 
 def parse_fence(fence: Mapping[str, int]) -> dict[tuple[int, int], int]:

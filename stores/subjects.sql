@@ -24,15 +24,23 @@ FROM (
 
 -- name: load_by_ref
 SELECT s.ref, s.tenant, s.lock, s.handle, s.epoch, s.consent, s.fence, s.fenced_at, s.generation,
-       t.consent
+       t.consent, t.fence, t.fenced_at
 FROM subjects AS s JOIN tenants AS t ON t.ref = s.tenant
 WHERE s.ref = ANY(%s);
 
 -- name: load_by_handle
 SELECT s.ref, s.tenant, s.lock, s.handle, s.epoch, s.consent, s.fence, s.fenced_at, s.generation,
-       t.consent
+       t.consent, t.fence, t.fenced_at
 FROM subjects AS s JOIN tenants AS t ON t.ref = s.tenant
 WHERE s.handle = ANY(%s);
+
+-- name: fenced_tenants
+-- Tenants that were erased as a whole: of them nobody is unknown, as far as their fence goes.
+SELECT ref FROM tenants WHERE ref = ANY(%s) AND fenced_at IS NOT NULL;
+
+-- name: insert_unnamed
+INSERT INTO subjects (ref, tenant, lock) SELECT * FROM unnest(%s::bytea[], %s::bytea[], %s::bigint[])
+ON CONFLICT DO NOTHING;
 
 -- name: insert_tenants
 INSERT INTO tenants (ref)

@@ -142,6 +142,12 @@ SELECT ref, handle, epoch FROM subjects WHERE tenant = %s;
 SELECT ref, lock FROM subjects
 WHERE tenant = %s AND ref > %s AND handle IS NOT NULL ORDER BY ref LIMIT %s;
 
+-- name: lock_tenant
+SELECT fence FROM tenants WHERE ref = %s FOR UPDATE;
+
+-- name: fence_tenant
+UPDATE tenants SET fence = %(fence)s, fenced_at = GREATEST(fenced_at, %(at)s) WHERE ref = %(ref)s;
+
 -- name: refuse_plan
 UPDATE erasures SET state = 'cancelled', next_at = NULL, finished_at = now(), lease_owner = NULL
 WHERE id = %(id)s AND lease_owner = %(owner)s AND state = 'planned';

@@ -42,7 +42,13 @@ def lives(conn: Connection, vault: Vault, scope: Scope) -> list[Life]:
 
 
 def block_all(conn: Connection, vault: Vault, held: book.Held, ends: Ends) -> None:
-    """End the epoch of every subject of the tenant; whoever comes later begins a new life."""
+    """End the epoch of every subject of the tenant; whoever comes later begins a new life.
+
+    The tenant's own fence comes first: whoever is first heard of from then on, in a record before it, is seen
+    together with it, and whoever was heard of before is met by the pages.
+    """
+    _fence(conn, held, ends)
+    passing("tenant_fenced")
     last = b""
     while True:
         with book.durable(conn):
@@ -56,6 +62,13 @@ def block_all(conn: Connection, vault: Vault, held: book.Held, ends: Ends) -> No
     values = {"id": held.id, "owner": held.owner, "handle": None, "epoch": 0, "fence": Jsonb(ends())}
     conn.execute(book.SQL.block_erasure, values)
     passing("blocked")
+
+
+def _fence(conn: Connection, held: book.Held, ends: Ends) -> None:
+    with book.durable(conn):
+        row = conn.execute(book.SQL.lock_tenant, (held.tenant,)).fetchone()
+        reached = later(row[0] if row else {}, ends())
+        conn.execute(book.SQL.fence_tenant, {"ref": held.tenant, "fence": Jsonb(reached), "at": held.requested_at})
 
 
 def _block_page(

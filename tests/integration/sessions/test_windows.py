@@ -239,3 +239,24 @@ def test_an_erased_persons_old_turns_do_not_come_back_and_a_new_life_does(fresh_
         eventually(lambda: window(fresh_settings, "dee", "c"), ["said 5"])
         assert load_by_ref(connection, [ref])[ref].handle not in (None, handle)
     vault.close()
+
+
+def test_an_erased_message_does_not_return_when_the_log_is_read_again(fresh_settings: Settings, run: Run) -> None:
+    """A narrow erasure tombstones its messages; windows are made anew without them."""
+    spoken = [turn("p1", "talk", number) for number in range(1, 4)]
+    process = run()
+    publish(fresh_settings, spoken)
+    eventually(lambda: window(fresh_settings, "p1", "talk"), ["said 1", "said 2", "said 3"])
+    process.kill()
+    process.wait(10)
+    vault = open_vault(fresh_settings)
+    lookup = vault.lookup("default")
+    assert lookup is not None
+    vault.add_tombstones([lookup.tombstone("message", "p1", "talk-2")])
+    vault.close()
+    flush(fresh_settings)
+    run()
+    # All of it again, as a platform would, and as a position set back would.
+    publish(fresh_settings, [*spoken, turn("p1", "talk", 4)])
+    eventually(lambda: window(fresh_settings, "p1", "talk")[-1:], ["said 4"])
+    assert window(fresh_settings, "p1", "talk") == ["said 1", "said 3", "said 4"]
