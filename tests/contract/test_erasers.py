@@ -97,9 +97,7 @@ class EraserContract:
         assert eraser.plan(self.scope(gone)).counts == first
         assert sum(first.values()) == self.left(settings, gone) > 0
 
-    def test_all_of_the_one_and_nothing_of_the_other(
-        self, settings: Settings, gone: Seeded, stays: Seeded
-    ) -> None:
+    def test_all_of_the_one_and_nothing_of_the_other(self, settings: Settings, gone: Seeded, stays: Seeded) -> None:
         eraser, _ = self.make(settings)
         before = self.left(settings, stays)
         eraser.erase(eraser.plan(self.scope(gone)))
@@ -166,9 +164,7 @@ class TestTables(EraserContract):
         conn: Any = linked(settings)
         proxy = None
         if fault:
-            proxy = conn = Faulty(
-                conn, _is_delete, fault, psycopg.OperationalError, pretended=_Done()
-            )
+            proxy = conn = Faulty(conn, _is_delete, fault, psycopg.OperationalError, pretended=_Done())
         observing = linked(settings)
         return TablesEraser(lambda: conn, lambda: observing), proxy
 
@@ -187,8 +183,7 @@ class TestPoints(EraserContract):
         eraser, _ = self.make(settings)
         with connect(settings.database, autocommit=True) as conn:
             conn.execute(
-                "UPDATE vectors SET state = 'intent', lease_until = now() + interval '1 minute'"
-                " WHERE point = %s",
+                "UPDATE vectors SET state = 'intent', lease_until = now() + interval '1 minute' WHERE point = %s",
                 (gone.points[0],),
             )
             with pytest.raises(TransientError):
@@ -198,9 +193,7 @@ class TestPoints(EraserContract):
         eraser.erase(eraser.plan(scope_of(gone)))
         assert self.left(settings, gone) == 0
 
-    def test_a_point_that_the_ledger_does_not_know_goes_too(
-        self, settings: Settings, gone: Seeded
-    ) -> None:
+    def test_a_point_that_the_ledger_does_not_know_goes_too(self, settings: Settings, gone: Seeded) -> None:
         with connect(settings.database, autocommit=True) as conn:
             conn.execute("DELETE FROM vectors WHERE point = %s", (gone.points[0],))
         eraser, _ = self.make(settings)

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-import random
 import secrets
-import threading
 import time
 import uuid
 from collections.abc import Iterator
@@ -18,7 +16,7 @@ from pathlib import Path
 import pytest
 from qdrant_client import QdrantClient
 from qdrant_client import models as m
-from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
+from qdrant_client.http.exceptions import UnexpectedResponse
 
 from deploy import parts
 from deploy.embedded.vectors import Vectors
@@ -499,83 +497,3 @@ def test_a_body_that_is_not_json_is_a_bad_request(server: Vectors, name: str) ->
     answer = httpx.post(f"{server.address}/collections/{name}/points/count", content=b"{")
     assert answer.status_code == 400
     assert "error" in answer.json()["status"]
-
-
-# Durability
-
-
-@embedded_only
-def test_what_was_acknowledged_survives_a_kill() -> None:
-    with short_home() as home:
-        part = Vectors(parts.place(home))
-        part.start()
-        client = QdrantClient(url=part.address)
-        client.create_collection("kept", m.VectorParams(size=SIZE, distance=m.Distance.COSINE))
-        client.create_payload_index("kept", "handle", m.PayloadSchemaType.KEYWORD)
-        fill_plain(client, 2000)
-        client.delete("kept", m.PointIdsList(points=ids(range(100))), wait=True)
-        assert part.child is not None
-        part.child.signal(9)
-        part.child.wait(5)
-        part.start()
-        assert total(client, "kept") == 1900
-        assert total(client, "kept", where(handle="h1")) == 634
-        part.stop()
-        part.start()
-        assert total(client, "kept") == 1900
-        client.close()
-        part.stop()
-
-
-@embedded_only
-@pytest.mark.chaos
-@pytest.mark.parametrize("seed", range(4))
-def test_kills_amid_writes_deletions_and_rebuilds_lose_and_revive_nothing(seed: int) -> None:
-    draw = random.Random(seed)
-    held: dict[str, int] = {}
-    with short_home() as home:
-        part = Vectors(parts.place(home))
-        part.start()
-        client = QdrantClient(url=part.address, timeout=5, check_compatibility=False)
-        client.create_collection("kept", m.VectorParams(size=SIZE, distance=m.Distance.COSINE))
-        client.create_payload_index("kept", "handle", m.PayloadSchemaType.KEYWORD)
-        for _ in range(8):
-            assert part.child is not None
-            killer = threading.Timer(draw.uniform(0.2, 1.5), part.child.signal, [9])
-            killer.start()
-            doubtful = write_until_refused(client, draw, held)
-            killer.join()
-            part.child.wait(5)
-            part.start()
-            page, _ = client.scroll("kept", limit=10_000)
-            now = {str(one.id): (one.payload or {})["written"] for one in page}
-            for one in now.keys() | held.keys():
-                assert now.get(one) == held.get(one) or one in doubtful
-            assert total(client, "kept", where(handle="h0")) == len(now)
-            held = now
-        client.close()
-        part.stop()
-
-
-def write_until_refused(client: QdrantClient, draw: random.Random, held: dict[str, int]) -> set[str]:
-    """Write and delete until the server is gone; give the ids whose last call was not answered."""
-    while True:
-        some = [draw.randrange(2000) for _ in range(50)]
-        chosen = ids(some)
-        number = draw.randrange(1 << 30)
-        try:
-            if draw.random() < 0.6:
-                client.upsert("kept", [point(n, written=number) for n in set(some)], wait=True)
-                held.update(dict.fromkeys(chosen, number))
-            else:
-                client.delete("kept", m.PointIdsList(points=chosen), wait=True)
-                for one in chosen:
-                    held.pop(one, None)
-        except ResponseHandlingException:
-            return set(chosen)
-
-
-def fill_plain(client: QdrantClient, count: int) -> None:
-    for start in range(0, count, 500):
-        points = [point(n, handle=f"h{n % 3}") for n in range(start, start + 500)]
-        client.upsert("kept", points, wait=True)
