@@ -11,6 +11,7 @@ install: $(STAMP)
 
 # The stamp is touched last, so that an interrupted installation is taken up again.
 $(STAMP): pyproject.toml constraints.txt
+	@test -x $(BIN)/python || $(PYTHON) -c 'import sys; sys.version_info < (3, 11) and sys.exit("Obelus needs Python 3.11 or later, and this is " + sys.version.split()[0] + "; name another with make PYTHON=...")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt setuptools wheel
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
