@@ -36,9 +36,7 @@ def seed(settings: Settings, tenant: str, subject: str, memories: int = 3) -> Se
     vault = open_vault(settings)
     with connect(settings.database) as conn:
         ref = ensure_subjects(conn, vault, [(tenant, subject)])[tenant, subject]
-        handle, epoch = conn.execute(
-            "SELECT handle, epoch FROM subjects WHERE ref = %s", (ref,)
-        ).fetchone()
+        handle, epoch = conn.execute("SELECT handle, epoch FROM subjects WHERE ref = %s", (ref,)).fetchone()
         points = _rows(conn, vault, tenant, ref, handle, epoch, memories)
     _points(settings, vault.tenant_ref(tenant), handle, epoch, points)
     with redis_client(settings) as client:
@@ -96,8 +94,7 @@ def _rows(
                 (memory, handle, epoch),
             )
             cur.execute(
-                "INSERT INTO sources (memory, candidate, turn, handle, author, at, body)"
-                " VALUES (%s,%s,%s,%s,%s,%s,%s)",
+                "INSERT INTO sources (memory, candidate, turn, handle, author, at, body) VALUES (%s,%s,%s,%s,%s,%s,%s)",
                 (memory, candidate, turn, handle, ref, NOW, body),
             )
             edges = (
@@ -106,9 +103,7 @@ def _rows(
                 ("memory", memory, "decision", candidate),
                 ("vector", point, "memory", memory),
             )
-            cur.executemany(
-                "INSERT INTO lineage VALUES (%s, %s, %s, %s, %s)", [(*edge, handle) for edge in edges]
-            )
+            cur.executemany("INSERT INTO lineage VALUES (%s, %s, %s, %s, %s)", [(*edge, handle) for edge in edges])
             cur.execute(
                 "INSERT INTO vectors VALUES (%s,%s,1,%s,%s,'written',now())",
                 (point, memory, handle, epoch),
@@ -116,9 +111,7 @@ def _rows(
     return points
 
 
-def _points(
-    settings: Settings, tenant: bytes, handle: bytes, epoch: int, points: list[tuple[bytes, bytes]]
-) -> None:
+def _points(settings: Settings, tenant: bytes, handle: bytes, epoch: int, points: list[tuple[bytes, bytes]]) -> None:
     index = VectorIndex(settings)
     index.ensure(DIM)
     rows = [

@@ -155,9 +155,7 @@ def test_what_is_not_there_is_nothing_found(running: Settings) -> None:
     until(lambda: len(held(running, "ole")) == 1, 30, "it is known")
     answer = forget(running, "ole", SelectorKind.MEMORY, id="00" * 16)
     lines = lines_of(answer)
-    assert {lines[f"postgres.{table}"]["status"] for table in ("memories", "sources", "turns")} == {
-        "nothing_found"
-    }
+    assert {lines[f"postgres.{table}"]["status"] for table in ("memories", "sources", "turns")} == {"nothing_found"}
     assert len(held(running, "ole")) == 1
 
 
