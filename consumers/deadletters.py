@@ -88,6 +88,11 @@ def ask(tx: Tx, ids: Sequence[int]) -> None:
     tx.execute(_SQL.ask, {"ids": list(ids)})
 
 
+def discard(tx: Tx, ids: Sequence[int]) -> None:
+    """Give open ones up for good, so that they hold no log back from being cut."""
+    tx.execute(_SQL.discard, {"ids": list(ids)})
+
+
 def answers(tx: Tx, ids: Sequence[int]) -> list[Answer]:
     """Say what became of requests; an id that does not exist is left out."""
     return [Answer(*row) for row in tx.execute(_SQL.answers, {"ids": list(ids)})]

@@ -16,6 +16,9 @@ UPDATE dead_letters SET redrive_at = now() WHERE id = ANY(%(ids)s) AND state = '
 -- name: answers
 SELECT id, state, reason, redrive_at IS NOT NULL FROM dead_letters WHERE id = ANY(%(ids)s) ORDER BY id
 
+-- name: discard
+UPDATE dead_letters SET state = 'discarded', redrive_at = NULL WHERE id = ANY(%(ids)s) AND state = 'open'
+
 -- name: asked
 SELECT d.id, l.topic, l.topic_id, d.log, d.part, d.pos
 FROM dead_letters d JOIN logs l ON l.no = d.log

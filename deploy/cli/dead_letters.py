@@ -89,21 +89,37 @@ def _print(descriptions: Sequence[dict[str, Any]]) -> None:
 
 def redrive(
     ids: Annotated[list[int], typer.Argument(help="Ids as `dead-letters` lists them.")],
+    discard: Annotated[bool, typer.Option("--discard", help="Give them up for good instead.")] = False,
     timeout: Annotated[float, typer.Option(help="Seconds to wait for the consumers.")] = 30.0,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
 ) -> None:
-    """Have consumers read these positions again; exit status 1 where one of them is still given up."""
+    """Have consumers read these positions again; exit status 1 where one of them is still given up.
+
+    An open dead letter keeps its record in the log, and an erasure from cutting the log there: what cannot be
+    mended is discarded.
+    """
     from deploy.cli.output import emit, note
     from schemas.settings import Settings
 
-    answers = _answers(Settings.load(needs=("database",)), ids, timeout)
+    settings = Settings.load(needs=("database",))
+    answers = _discarded(settings, ids) if discard else _answers(settings, ids, timeout)
     outcomes = {one: "unknown" for one in ids} | {one.id: _outcome(one) for one in answers}
     if as_json:
         emit({"redriven": [{"id": one, "outcome": outcome} for one, outcome in outcomes.items()]})
     else:
         note("\n".join(f"{one}: {outcome}" for one, outcome in outcomes.items()))
-    if any(outcome != "redriven" for outcome in outcomes.values()):
+    wanted = "discarded" if discard else "redriven"
+    if any(outcome != wanted for outcome in outcomes.values()):
         raise typer.Exit(1)
+
+
+def _discarded(settings: Settings, ids: list[int]) -> list[Answer]:
+    from consumers.deadletters import answers, discard
+    from stores.database import connect
+
+    with connect(settings.database, autocommit=True, application="obelus redrive") as connection:
+        discard(connection, ids)
+        return answers(connection, ids)
 
 
 def _answers(settings: Settings, ids: list[int], timeout: float) -> list[Answer]:

@@ -12,6 +12,7 @@ import pytest
 from confluent_kafka import Consumer
 from confluent_kafka.admin import ConfigResource, ResourceType
 
+from consumers import deadletters
 from deploy.audit.forms import forms
 from deploy.audit.scan import scan
 from schemas.settings import Settings
@@ -133,7 +134,9 @@ def test_an_open_dead_letter_is_never_cut_and_can_be_read_again(logs: Logs) -> N
     with Reader(logs.settings) as reader:
         found = reader.at(TURNS, end.part, 2)
     assert found is not None and b'"text":"c"' in (found.value() or b"")
-    logs.connection.execute("UPDATE dead_letters SET state = 'redriven'")
+    ids = [letter.id for letter in deadletters.listed(logs.connection)]
+    deadletters.discard(logs.connection, ids)
+    assert [one.state for one in deadletters.answers(logs.connection, ids)] == ["discarded"]
     assert logs.seen(scope).reason is None
     logs.erase(scope)
     assert logs.seen(scope).remaining == 0
