@@ -14,7 +14,7 @@ from yarl import URL
 
 from schemas.errors import TransientError
 from schemas.settings import Settings
-from schemas.topics import MAX_MESSAGE_BYTES, TURNS
+from schemas.topics import TURNS
 from streams.codec import Record
 from streams.metrics import serve
 from streams.offsets import group_id
@@ -29,6 +29,8 @@ BATCH = 500
 WITHIN_SECONDS = 0.02
 STUCK_SECONDS = 60.0
 """With records waiting and none kept for this long the process ends, to be started anew."""
+_FETCH_BYTES = 1 << 20
+"""Bytes of one partition that are held ready; a larger record still comes, alone (KIP-74)."""
 _YIELD = 10
 """Steps of priority given up: a late window is merged from the event log, a late memory is just late."""
 _BACKOFF_SECONDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0)
@@ -81,7 +83,7 @@ def build(settings: Settings, parts: Parts) -> SessionsApp:
         topic_disable_leader=True,
         topic_allow_declare=False,
         consumer_auto_offset_reset="earliest",
-        consumer_max_fetch_size=MAX_MESSAGE_BYTES + 65_536,
+        consumer_max_fetch_size=_FETCH_BYTES,
         broker_commit_interval=1.0,
         broker_session_timeout=6.0,
         broker_heartbeat_interval=1.0,
