@@ -135,9 +135,7 @@ def words(conn: Connection, erasure: bytes) -> dict[str, int]:
 
 def save_lines(conn: Connection, erasure: bytes, lines: Iterable[Line]) -> None:
     """Write what is known now of each line."""
-    rows = [_values(erasure, line) for line in lines]
-    with conn.cursor() as cursor:
-        cursor.executemany(SQL.save_line, rows)
+    conn.execute(SQL.save_lines, (erasure, Jsonb([_values(line) for line in lines])))
 
 
 def put_off(conn: Connection, held: Held, at: datetime | None) -> None:
@@ -157,9 +155,8 @@ def tell(conn: Connection, topic: str, key: str, kind: str, event_id: str, body:
     conn.execute(SQL.tell, (topic, key, kind, event_id, body))
 
 
-def _values(erasure: bytes, line: Line) -> dict[str, Any]:
+def _values(line: Line) -> dict[str, Any]:
     return {
-        "erasure": erasure,
         "entry": line.entry,
         "before": line.before,
         "status": line.status.value,
@@ -167,9 +164,9 @@ def _values(erasure: bytes, line: Line) -> dict[str, Any]:
         "proven": [name.value for name in line.proven],
         "target": [name.value for name in line.target],
         "method": line.method,
-        "expires_at": line.expires_at,
+        "expires_at": line.expires_at.isoformat() if line.expires_at else None,
         "reason": line.reason,
-        "observed_at": line.observed_at,
+        "observed_at": line.observed_at.isoformat() if line.observed_at else None,
         "eraser": line.eraser,
         "version": line.version,
     }

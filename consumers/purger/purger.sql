@@ -99,11 +99,12 @@ RETURNING entry, before;
 -- name: lines_before
 SELECT entry, before FROM erasure_lines WHERE erasure = %s;
 
--- name: save_line
+-- name: save_lines
 INSERT INTO erasure_lines (erasure, entry, before, after, status, proven, target, method, eraser,
                            version, expires_at, reason, observed_at)
-VALUES (%(erasure)s, %(entry)s, %(before)s, %(after)s, %(status)s, %(proven)s, %(target)s,
-        %(method)s, %(eraser)s, %(version)s, %(expires_at)s, %(reason)s, %(observed_at)s)
+SELECT %s, l.* FROM jsonb_to_recordset(%s) AS l(
+    entry text, before bigint, after bigint, status text, proven text[], target text[], method text, eraser text,
+    version text, expires_at timestamptz, reason text, observed_at timestamptz)
 ON CONFLICT (erasure, entry) DO UPDATE
 SET after = excluded.after, status = excluded.status, proven = excluded.proven,
     target = excluded.target, method = excluded.method, eraser = excluded.eraser,

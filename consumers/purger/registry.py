@@ -80,6 +80,7 @@ class Parts:
     redis: Redis
     index: VectorIndex
     _made: tuple[tuple[object, ...], Saga] | None = field(default=None, init=False)
+    _numbers: dict[str, int] = field(default_factory=dict, init=False)
     _pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(2, "round"), init=False)
 
     @classmethod
@@ -135,7 +136,9 @@ class Parts:
     def ends(self) -> dict[str, int]:
         """Where every inbound partition ends now, as a fence."""
         found = inbound_ends(self.admin)
-        return spelled(found, number_logs(self.observing(), found))
+        if not all(end.topic_id in self._numbers for end in found):
+            self._numbers |= number_logs(self.observing(), found)
+        return spelled(found, self._numbers)
 
     def saga(self) -> Saga:
         """The saga over these parts, made anew only where one of them was."""
