@@ -15,6 +15,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from schemas.settings import Settings
 
 BATCH = 1_000
+_HEADERS = [("ce_specversion", "1.0"), ("ce_id", "1"), ("ce_type", "bare"), ("ce_source", "bare")]
+"""As many as an event of ours has; the turn itself is passed on."""
 FLOOR = 20_000
 """Turns per second below which the machine was too busy for the run to count."""
 
@@ -92,7 +94,7 @@ def _step(
     connection.commit()
     producer.begin_transaction()
     for message in batch:
-        producer.produce(target, message.key(), key=message.key(), headers={"ce_type": b"bare", "ce_id": b"1"})
+        producer.produce(target, message.value(), key=message.key(), headers=_HEADERS)
     producer.flush()
     producer.send_offsets_to_transaction(consumer.position(consumer.assignment()), consumer.consumer_group_metadata())
     producer.commit_transaction()

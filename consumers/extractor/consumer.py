@@ -32,6 +32,8 @@ class Extractor(BaseConsumer[Ready, State, Result]):
 
     name = "extractor"
     topics = (TURNS,)
+    # Most turns end here, so a batch costs little but its commits, one of them the vault's.
+    batch_size = 2500
 
     def __init__(self, settings: Settings) -> None:
         """Open the vault; the database is reached when the first batch needs it.

@@ -31,7 +31,7 @@ STUCK_SECONDS = 60.0
 """With records waiting and none kept for this long the process ends, to be started anew."""
 _FETCH_BYTES = 1 << 20
 """Bytes of one partition that are held ready; a larger record still comes, alone (KIP-74)."""
-_YIELD = 10
+_YIELD = 15
 """Steps of priority given up: a late window is merged from the event log, a late memory is just late."""
 _BACKOFF_SECONDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0)
 _STUCK_STATUS = 75
