@@ -117,7 +117,7 @@ def settled(settings: Settings, turns: int, limit_s: float = 600.0) -> float:
             left = [offsets.behind(ends, set(PIPELINE[name]), stored[name], stored[name]) for name in PIPELINE]
             busy = any(count for one in left for count in one.values())
             quiet, since = (0, 0.0) if busy else (quiet + 1, since or time.perf_counter())
-            time.sleep(0.1)
+            time.sleep(0.2)
         _check(connection, turns)
     return since
 

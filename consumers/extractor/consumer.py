@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from functools import partial
 
 from consumers.contract import BaseConsumer, Span
 from consumers.extractor import store
 from consumers.extractor.decide import decide
 from consumers.extractor.look import look
-from consumers.extractor.model import Heard, Item, Ready, Result, State
-from consumers.extractor.read import Names, Reader
+from consumers.extractor.model import Ready, Result, State
+from consumers.extractor.read import Reader, Said, who
 from policy.document import load_policy
 from schemas.events import CandidateEvent
 from schemas.settings import Settings
@@ -45,6 +45,7 @@ class Extractor(BaseConsumer[Ready, State, Result]):
         self._candidate_days = load_policy(settings.policy).retention.candidate_days
         self._vault = open_vault(settings)
         self._connection: Connection | None = None
+        self._aside = ThreadPoolExecutor(1, "handles")
 
     def prepare(self, batch: Sequence[Record]) -> Ready:
         """Decode, screen, extract, and give everybody who is new a handle.
@@ -53,10 +54,17 @@ class Extractor(BaseConsumer[Ready, State, Result]):
             TransientError: screening, the vault or the database failed.
         """
         reader = Reader(self._vault)
-        ready = Ready(*reader.read(batch))
-        if ready.items:
-            self._ensure(ready.items, reader.names)
-        return ready
+        events, dead = reader.decode(batch)
+        if not events:
+            return Ready((), dead)
+        # Handles wait for disks, rules for the processor: side by side. Both must be done before the lock.
+        named = self._aside.submit(self._ensure, who(events))
+        try:
+            items = reader.read(events)
+        finally:
+            wait((named,))
+        named.result()
+        return Ready(items, dead)
 
     def load(self, tx: Connection, ready: Ready) -> State:
         """Lock and read. See `look`."""
@@ -88,24 +96,20 @@ class Extractor(BaseConsumer[Ready, State, Result]):
 
     def close(self) -> None:
         """Let go of the database and the vault."""
+        self._aside.shutdown()
         if self._connection is not None:
             self._connection.close()
         self._vault.close()
 
-    def _ensure(self, items: Sequence[Item], names: Names) -> None:
+    def _ensure(self, said: dict[Pair, list[Said]]) -> None:
         """Give a handle to those who have a record after their fence; the erased are not named again."""
-        records: dict[Pair, list[Item]] = defaultdict(list)
-        for item in items:
-            records[names[item.subject]].append(item)
-            if isinstance(item, Heard) and item.author != item.subject:
-                records[names[item.author]].append(item)
 
         def lives(pair: Pair, row: SubjectRow) -> bool:
-            return any(not row.fenced(item.position, item.at) for item in records[pair])
+            return any(not row.fenced(position, at) for position, at in said[pair])
 
         if self._connection is None or self._connection.closed:
             self._connection = connect(self._settings.database, application="obelus extractor")
-        ensure_subjects(self._connection, self._vault, records, lives)
+        ensure_subjects(self._connection, self._vault, said, lives)
 
 
 def _event(name: bytes, handle: bytes, epoch: int, kind: str, source: str) -> Message:

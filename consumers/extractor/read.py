@@ -7,8 +7,9 @@ The body of a stored turn has the contract's own names: ``conversation``, ``mess
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
-from datetime import UTC
+from datetime import UTC, datetime
 from typing import Any
 
 import orjson
@@ -23,10 +24,26 @@ from schemas.events import Control, Event, Turn
 from schemas.records import Segment, Spoken
 from schemas.words import Origin, Visibility
 from stores.sealing import Lookup
+from stores.subjects import Pair
 from stores.vault import Vault
 from streams.codec import Position, Record, decode
 
-Names = dict[bytes, tuple[str, str]]
+Decoded = Sequence[tuple[Event, Position]]
+"""Events of a batch in log order, with their positions."""
+Said = tuple[Position, datetime]
+"""Where a record lies, and its own time."""
+
+
+def who(events: Decoded) -> dict[Pair, list[Said]]:
+    """Say of every subject and author where and when they have records."""
+    said: dict[Pair, list[Said]] = defaultdict(list)
+    for event, position in events:
+        assert isinstance(event, Turn | Control)  # noqa: S101 - decode knows what a topic carries
+        at = event.at.astimezone(UTC)
+        said[event.tenant, event.subject].append((position, at))
+        if isinstance(event, Turn) and event.author not in (None, event.subject):
+            said[event.tenant, event.author or ""].append((position, at))
+    return said
 
 
 class Reader:
@@ -38,24 +55,25 @@ class Reader:
         self._lookups: dict[str, Lookup] = {}
         self._subjects: dict[tuple[str, str], bytes] = {}
         self._conversations: dict[tuple[str, str, str], bytes] = {}
-        self.names: Names = {}
 
-    def read(self, batch: Sequence[Record]) -> tuple[tuple[Item, ...], tuple[DeadLetter, ...]]:
-        """Return what is valid, in log order, and the rest with the reason.
+    def decode(self, batch: Sequence[Record]) -> tuple[Decoded, tuple[DeadLetter, ...]]:
+        """Return the events of a batch in log order, and the rest with the reason."""
+        events: list[tuple[Event, Position]] = []
+        dead: list[DeadLetter] = []
+        for record in sorted(batch, key=_position):
+            try:
+                events.append((decode(record), record.position))
+            except InvalidEvent as error:
+                dead.append(DeadLetter(record.position, error.reason))
+        return tuple(events), tuple(dead)
+
+    def read(self, events: Decoded) -> tuple[Item, ...]:
+        """Screen and read what was decoded.
 
         Raises:
             TransientError: screening failed; nothing passes unscreened.
         """
-        items: list[Item] = []
-        dead: list[DeadLetter] = []
-        for record in sorted(batch, key=_position):
-            try:
-                event = decode(record)
-            except InvalidEvent as error:
-                dead.append(DeadLetter(record.position, error.reason))
-                continue
-            items.append(self._item(event, record.position))
-        return tuple(items), tuple(dead)
+        return tuple(self._item(event, position) for event, position in events)
 
     def _item(self, event: Event, position: Position) -> Item:
         if isinstance(event, Turn):
@@ -118,7 +136,6 @@ class Reader:
         if ref is None:
             ref = self._lookup(tenant).subject(subject)
             self._subjects[tenant, subject] = ref
-            self.names[ref] = (tenant, subject)
         return ref
 
     def _conversation(self, tenant: str, subject: str, conversation: str) -> bytes:

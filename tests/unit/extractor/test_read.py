@@ -49,7 +49,9 @@ def record(body: dict[str, Any], kind: str = "turn", pos: int = 0) -> Record:
 
 
 def read(*records: Record) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    return Reader(Lookups()).read(records)  # type: ignore[arg-type]
+    reader = Reader(Lookups())  # type: ignore[arg-type]
+    events, dead = reader.decode(records)
+    return reader.read(events), dead
 
 
 def heard(**changes: Any) -> Heard:
