@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -31,6 +32,9 @@ STUCK_SECONDS = 60.0
 """With records waiting and none kept for this long the process ends, to be started anew."""
 _FETCH_BYTES = 1 << 20
 """Bytes of one partition that are held ready; a larger record still comes, alone (KIP-74)."""
+_REST = 3
+"""Times as long as a full batch took to rest after it: with a backlog others need the processor, and turns that
+scroll out of a window before anybody asks for it are not missed."""
 _YIELD = 15
 """Steps of priority given up: a late window is merged from the event log, a late memory is just late."""
 _BACKOFF_SECONDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0)
@@ -99,7 +103,10 @@ def build(settings: Settings, parts: Parts) -> SessionsApp:
     @app.agent(topic, concurrency=1)
     async def windows(stream: Any) -> None:
         async for events in stream.take_events(BATCH, within=WITHIN_SECONDS):
+            began = time.monotonic()
             await _keep(parts, [record(event.message, parts.log) for event in events])
+            if len(events) == BATCH:
+                await asyncio.sleep(_REST * (time.monotonic() - began))
 
     @app.timer(interval=1.0)  # type: ignore[untyped-decorator]
     async def progress() -> None:
