@@ -7,6 +7,8 @@ keys of its own for each test module, migrated. `topics`: every topic deleted an
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -56,3 +58,26 @@ def topics(stack: embedded.Stack) -> None:
 
     embedded.delete_topics(stack.settings)
     apply(stack.settings)
+
+
+_ENDED = pytest.StashKey[int]()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Remember how the session ended."""
+    session.config.stash[_ENDED] = int(exitstatus)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """End here, with the session's status.
+
+    Fixtures are torn down and everything is reported by now. What is left to the interpreter are native clients
+    that hundreds of tests have used in threads, and the order in which it frees them has ended it with a
+    segmentation fault after all tests had passed.
+    """
+    if _ENDED in config.stash:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(config.stash[_ENDED])
