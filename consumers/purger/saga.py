@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -58,14 +58,14 @@ class Saga:
         """Take an erasure as far as it goes now."""
         self._guarded(erasure, self._all_steps)
 
-    def _guarded(self, erasure: bytes, step: object) -> None:
+    def _guarded(self, erasure: bytes, step: Callable[[book.Held], object]) -> None:
         with translate():
             held = book.take(self.conn, erasure)
         if held is None:
             return
         try:
             with translate():
-                step(held)  # type: ignore[operator]
+                step(held)
         except (TransientError, UnknownOutcome) as error:
             logger.warning("erasure %s waits: %s", held.id.hex(), error)
             with translate():

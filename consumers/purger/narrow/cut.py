@@ -8,24 +8,13 @@ from dataclasses import dataclass
 from consumers.purger.narrow.items import SQL, Items
 from consumers.purger.narrow.remain import Changed, resettle
 from consumers.resolver.settle import Rules
+from schemas import datamap
 from schemas.words import MemoryStatus
 from stores.database import Connection
 from stores.sealing import SubjectKeys
 
-# Children before parents; the name is the table's.
-_DELETES = (
-    "traces",
-    "lineage",
-    "security_events",
-    "endings",
-    "sources",
-    "memory_versions",
-    "memories",
-    "decisions",
-    "candidates",
-    "controls",
-    "turns",
-)
+# A refusal keeps nothing of what was said, and it is what makes the outcome final.
+_DELETES = tuple(table for table in datamap.TABLES if table != "refusals")
 
 
 @dataclass(frozen=True, slots=True)
