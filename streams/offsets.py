@@ -14,14 +14,14 @@ from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import psycopg
-from confluent_kafka import KafkaException, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import (
     AdminClient,
     OffsetSpec,
 )
 
 from schemas.errors import PartUnavailable
-from streams.client import Admin, unavailable
+from streams.client import Admin, detail, unavailable
 from streams.topics import SUBSCRIPTIONS, describing
 
 _STORED = """
@@ -68,12 +68,26 @@ def log_ends(admin: AdminClient, topics: Iterable[str], timeout: float = 10.0) -
         try:
             return _log_ends(admin, wanted, timeout)
         except KafkaException as error:
-            raise unavailable(error) from error
+            if detail(error).code() not in _MOVING or time.monotonic() > deadline:
+                raise unavailable(error) from error
         except KeyError:
             # One of several answers already knew, or still knew, a topic that has just come or gone.
             if time.monotonic() > deadline:
                 raise PartUnavailable("kafka: topics are coming or going") from None
-            time.sleep(0.02)
+        time.sleep(0.02)
+
+
+_MOVING = frozenset(
+    {
+        KafkaError.NOT_LEADER_FOR_PARTITION,
+        KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError.UNKNOWN_TOPIC_OR_PART,
+        KafkaError.FENCED_LEADER_EPOCH,
+        KafkaError.UNKNOWN_LEADER_EPOCH,
+        KafkaError.OFFSET_NOT_AVAILABLE,
+    }
+)
+"""Answers of a broker whose partition has just come, gone or moved; the next metadata knows better."""
 
 
 def _log_ends(admin: AdminClient, topics: list[str], timeout: float) -> list[LogEnd]:
