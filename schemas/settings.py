@@ -13,6 +13,7 @@ from pydantic import Field, SecretStr, ValidationError, field_validator, model_v
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from schemas.errors import ConfigurationError
+from schemas.home import is_held
 
 PARTS = ("kafka", "database", "redis", "qdrant")
 _FROM_RUN = (*PARTS, "api", "turns_log")
@@ -117,7 +118,10 @@ class Settings(BaseSettings):
         absent = [name for name in names if not getattr(self, name)]
         if absent:
             wanted = ", ".join(f"OBELUS_{name.upper()}" for name in absent)
-            raise NoStack(f"no stack runs in {self.home}: start one with `obelus up`, or set {wanted}")
+            # A supervisor that is told to stop takes its run file along; one that is killed cannot.
+            killed = self.run_file.exists() and not is_held(self.home)
+            fate = " any more: it was killed, or the machine was" if killed else ""
+            raise NoStack(f"no stack runs in {self.home}{fate}: start one with `obelus up`, or set {wanted}")
 
     @property
     def run_file(self) -> Path:
@@ -154,6 +158,8 @@ def _decode_key(text: str, origin: str) -> bytes:
 
 def _running(home: Path) -> dict[str, Any]:
     """Read the addresses of the stack that runs in a home; none runs is an empty answer."""
+    if not is_held(home):
+        return {}
     path = home / "run.json"
     try:
         addresses = json.loads(path.read_text("utf-8"))["addresses"]

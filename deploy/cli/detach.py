@@ -14,6 +14,7 @@ from deploy.cli.failures import UNREACHABLE
 from deploy.cli.output import note
 from deploy.embedded.process import trim
 from deploy.kept import FAILED
+from schemas.home import is_held
 
 _POLL = 0.1
 _STOP_WITHIN = 60.0
@@ -69,13 +70,13 @@ def _await_ready(child: subprocess.Popen[bytes], home: Path, log: Path, position
 
 def stop(home: Path) -> bool:
     """End the stack of a home and wait until it has let go; tell whether there was one."""
-    if not lock.is_held(home):
+    if not is_held(home):
         return False
     run = runfile.read(home / "run.json")
     deadline = time.monotonic() + _STOP_WITHIN
     if run is not None:
         os.kill(run.pid, signal.SIGTERM)
-    while lock.is_held(home):
+    while is_held(home):
         if time.monotonic() > deadline and run is not None:
             # Its children are on a leash and end with it.
             os.kill(run.pid, signal.SIGKILL)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import urlsplit
 
-from deploy import lock, probe, runfile
+from deploy import probe, runfile
 from deploy.cli.counts import counts
 from deploy.embedded.ports import is_open
 from deploy.kept import RUNNING
+from schemas.home import is_held
 from schemas.settings import NoStack, Settings
 
 Seen = dict[str, Any]
@@ -21,7 +22,7 @@ def observe(settings: Settings) -> Seen:
         NoStack: no supervisor has this home.
     """
     run = runfile.read(settings.run_file)
-    if run is None or not lock.is_held(settings.home):
+    if run is None or not is_held(settings.home):
         raise NoStack(f"no stack runs in {settings.home}: start one with `obelus up`")
     lags = _lags(settings)
     return {

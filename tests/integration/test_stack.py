@@ -166,6 +166,9 @@ def test_a_supervisor_that_is_killed_leaves_no_orphan_and_loses_nothing(up: Path
     os.kill(running(up)["pid"], signal.SIGKILL)
     eventually(lambda: gone(everyone) and processes(up) == [], 10)
     assert obelus(up, "status").returncode == 3
+    asked = obelus(up, "memories", "--subject", "somebody")
+    assert asked.returncode == 3
+    assert "obelus up" in asked.stderr
 
 
 def test_down_leaves_nothing_running_and_the_data(up: Path) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import fcntl
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -25,6 +27,14 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.fixture
+def held(home: Path) -> Iterator[None]:
+    """A supervisor has the home."""
+    with (home / "lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
 def run(home: Path, **addresses: str) -> None:
     known = {name: f"{name}-of-the-stack" for name in ("kafka", "database", "redis", "qdrant")}
     (home / "run.json").write_text(json.dumps({"addresses": known | addresses}))
@@ -44,6 +54,16 @@ def test_only_what_is_needed_must_be_known(monkeypatch: pytest.MonkeyPatch) -> N
         Settings.load(needs=("kafka", "database"))
 
 
+def test_a_stack_that_was_killed_is_none(home: Path) -> None:
+    run(home)
+    (home / "lock").touch()
+    with pytest.raises(NoStack) as refused:
+        Settings.load()
+    assert "killed" in str(refused.value)
+    assert "obelus up" in str(refused.value)
+
+
+@pytest.mark.usefixtures("held")
 def test_the_environment_goes_before_the_running_stack(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run(home, turns_log="exclusive", api="http://127.0.0.1:1")
     monkeypatch.setenv("OBELUS_QDRANT", "http://vectors:6333")
@@ -54,12 +74,14 @@ def test_the_environment_goes_before_the_running_stack(home: Path, monkeypatch: 
     assert settings.api == "http://127.0.0.1:1"
 
 
+@pytest.mark.usefixtures("held")
 def test_an_empty_variable_is_none(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run(home)
     monkeypatch.setenv("OBELUS_KAFKA", "")
     assert Settings.load().kafka == "kafka-of-the-stack"
 
 
+@pytest.mark.usefixtures("held")
 def test_a_broken_run_file_is_named(home: Path) -> None:
     (home / "run.json").write_text("{")
     with pytest.raises(ConfigurationError, match=r"run\.json"):

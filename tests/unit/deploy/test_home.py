@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import socket
 from pathlib import Path
+from threading import Timer
 
 import pytest
 from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_pem_public_key
@@ -15,6 +17,7 @@ from deploy.embedded import java
 from deploy.embedded.ports import HOST, Ports, is_free, is_open
 from deploy.embedded.secret import secret_file
 from schemas.errors import ConfigurationError, PartUnavailable
+from schemas.home import is_held
 from schemas.settings import NoStack, Settings
 
 
@@ -37,13 +40,21 @@ def test_a_port_that_somebody_took_is_given_up(tmp_path: Path) -> None:
 
 
 def test_a_home_has_one_holder(tmp_path: Path) -> None:
-    assert not lock.is_held(tmp_path)
+    assert not is_held(tmp_path)
     held = lock.acquire(tmp_path)
-    assert lock.is_held(tmp_path)
+    assert is_held(tmp_path)
     with pytest.raises(lock.AlreadyRunning, match="obelus down"):
-        lock.acquire(tmp_path)
+        lock.acquire(tmp_path, patience=0)
     held.close()
-    assert not lock.is_held(tmp_path)
+    assert not is_held(tmp_path)
+
+
+def test_a_command_that_asks_keeps_nobody_from_starting(tmp_path: Path) -> None:
+    lock.acquire(tmp_path).close()
+    with (tmp_path / "lock").open("rb") as asking:
+        fcntl.flock(asking, fcntl.LOCK_SH)
+        Timer(0.1, lambda: fcntl.flock(asking, fcntl.LOCK_UN)).start()
+        lock.acquire(tmp_path, patience=10).close()
 
 
 def test_keys_and_tokens_are_made_once_for_their_owner_alone(tmp_path: Path) -> None:
