@@ -18,6 +18,8 @@ T = TypeVar("T")
 BUSY_MILLISECONDS = 10_000
 # Far below the variable limit of any SQLite build (32,766), and few distinct statement texts.
 CHUNK = 500
+LONGEST_PATH = 504
+"""Bytes that SQLite leaves to the path of a file that has a journal beside it."""
 
 _PRAGMAS = (
     # A rollback journal is unlinked at commit; a write-ahead log would keep old pages.
@@ -38,7 +40,7 @@ class VaultFile:
 
         Raises:
             PartUnavailable: the file cannot be opened.
-            ConfigurationError: the file is no vault.
+            ConfigurationError: the file is no vault, or its path is too long.
         """
         self._path = path
         self._local = threading.local()
@@ -108,11 +110,26 @@ def chunks(items: Iterable[T]) -> Iterator[list[T]]:
         yield chunk
 
 
+def check_length(path: Path) -> None:
+    """See to it that SQLite can open a file there.
+
+    Raises:
+        ConfigurationError: its path is too long; the message says by how much.
+    """
+    excess = len(os.fsencode(os.path.realpath(path))) - LONGEST_PATH
+    if excess > 0:
+        raise ConfigurationError(
+            f"the vault's path may be {LONGEST_PATH} bytes long, and {path} is {excess} too long: "
+            "take a shorter OBELUS_HOME, or set OBELUS_VAULT"
+        )
+
+
 def _marks(count: int) -> str:
     return ",".join("?" * count)
 
 
 def _make(path: Path) -> None:
+    check_length(path)
     try:
         if not path.parent.exists():
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

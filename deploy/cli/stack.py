@@ -19,11 +19,16 @@ def up(
     no_consumers: Annotated[bool, typer.Option("--no-consumers", help="Parts alone.")] = False,
 ) -> None:
     """Start the embedded parts and every consumer; Ctrl-C stops them all."""
+    from pathlib import Path
+
     from deploy.cli.output import note
     from schemas.settings import Settings
+    from stores.vault_file import check_length
 
     # What an earlier stack left in run.json is no setting of this one.
     settings = Settings.environment()
+    # Here rather than in each process in turn, which would be started again and again.
+    check_length(Path(settings.vault))
     if detach:
         from deploy.cli.detach import up_detached
 

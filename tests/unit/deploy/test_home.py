@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import socket
@@ -12,6 +13,7 @@ import pytest
 from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_pem_public_key
 
 from deploy import homekeys, lock, parts
+from deploy.cli import build
 from deploy.cli.failures import guarded
 from deploy.embedded import java
 from deploy.embedded.ports import HOST, Ports, is_free, is_open
@@ -19,6 +21,7 @@ from deploy.embedded.secret import secret_file
 from schemas.errors import ConfigurationError, PartUnavailable
 from schemas.home import is_held
 from schemas.settings import NoStack, Settings
+from stores.vault_file import LONGEST_PATH, VaultFile
 
 
 def test_a_port_is_the_same_after_a_restart(tmp_path: Path) -> None:
@@ -37,6 +40,18 @@ def test_a_port_that_somebody_took_is_given_up(tmp_path: Path) -> None:
         assert not is_free(port)
         assert is_open(port)
         assert Ports(tmp_path / "ports.json").take("kafka") != port
+
+
+def test_two_stacks_that_start_at_once_never_draw_the_same_port(tmp_path: Path) -> None:
+    port = Ports(tmp_path / "ports.json").take("kafka")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other, pytest.raises(OSError):
+        other.bind((HOST, port))
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
+        other.bind((HOST, 0))  # what a stack of another process does
+        claimed = other.getsockname()[1]
+        (tmp_path / "ports.json").write_text(json.dumps({"kafka": claimed}))
+        assert is_free(claimed)
+        assert Ports(tmp_path / "ports.json").take("kafka") != claimed
 
 
 def test_a_home_has_one_holder(tmp_path: Path) -> None:
@@ -71,6 +86,23 @@ def test_keys_and_tokens_are_made_once_for_their_owner_alone(tmp_path: Path) -> 
     grants = json.loads(settings.tokens_file.read_text())
     assert [grant["role"] for grant in grants.values()] == list(homekeys.ROLES)
     assert {grant["tenant"] for grant in grants.values()} == {"default"}
+
+
+def test_a_path_that_sqlite_cannot_open_is_refused_before_anything_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    longest = LONGEST_PATH - len("/vault.db")
+    home = tmp_path
+    while longest - len(str(home)) > 1:
+        home /= "d" * min(100, longest - len(str(home)) - 1)
+    with contextlib.closing(VaultFile(home / "vault.db")) as vault, vault.write() as tx:
+        tx.execute("CREATE TABLE there_is_room (for_its_journal)")
+    with pytest.raises(ConfigurationError, match="1 too long"):
+        VaultFile(home / "vault1.db")
+    monkeypatch.setenv("OBELUS_HOME", str(home))
+    assert guarded(lambda: build()(args=["up", "--detach"], standalone_mode=False)) == 2
+    assert "OBELUS_HOME" in capsys.readouterr().err
+    assert not (home / "logs").exists()
 
 
 def test_a_secret_is_drawn_once(tmp_path: Path) -> None:
