@@ -33,12 +33,32 @@ class Ports:
         """Give the port that `name` had, or another if somebody has it now."""
         with self._one_at_a_time:  # parts are prepared side by side
             port = self._known.get(name, 0)
-            while not port or self._taken.get(port, name) != name or not is_free(port):
+            while not port or self._taken.get(port, name) != name or not _claim(port) or not is_free(port):
                 port = _FIRST + secrets.randbelow(_LAST - _FIRST)
             self._taken[port] = name
             self._known[name] = port
             write_private(self._file, json.dumps(self._known))
         return port
+
+
+_CLAIMS: dict[int, socket.socket] = {}
+
+
+def _claim(port: int) -> bool:
+    """Hold a port for this process until it ends, its server up or not.
+
+    Another stack that starts beside this one finds the port free as long as nothing listens. The claim is a UDP
+    socket of the same number, which no server here uses and the system closes with the process.
+    """
+    if port not in _CLAIMS:
+        claim = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        try:
+            claim.bind((HOST, port))
+        except OSError:
+            claim.close()
+            return False
+        _CLAIMS[port] = claim
+    return True
 
 
 def is_free(port: int) -> bool:

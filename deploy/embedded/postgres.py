@@ -148,16 +148,22 @@ def _system_user() -> str:
     """Whom the server runs as: it refuses to be root."""
     if os.geteuid() != 0:
         return "-"
-    try:
-        getpwnam(_USER)
-    except KeyError:
-        made = subprocess.run(  # noqa: S603
+    if not _is_user(_USER):
+        # Another stack that starts beside this one may make it first: what counts is whether it is there.
+        subprocess.run(  # noqa: S603
             ["useradd", "--system", "--no-create-home", _USER],  # noqa: S607
             capture_output=True,
             check=False,
         )
-        return _USER if made.returncode == 0 else "nobody"
-    return _USER
+    return _USER if _is_user(_USER) else "nobody"
+
+
+def _is_user(name: str) -> bool:
+    try:
+        getpwnam(name)
+    except KeyError:
+        return False
+    return True
 
 
 def _let_through(data: Path) -> None:
