@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import time
@@ -117,6 +118,8 @@ def build(settings: Settings, parts: Parts) -> SessionsApp:
             log.error("records wait and none was kept for %d s", STUCK_SECONDS)
             # A stuck event loop or thread cannot be asked to stop.
             os._exit(_STUCK_STATUS)
+        with contextlib.suppress(TransientError):
+            await asyncio.to_thread(parts.keep_positions)
 
     return app
 

@@ -20,7 +20,7 @@ from streams.topics import admin_client, topic_ids
 
 
 class Parts:
-    """Opened stores; used by one thread at a time, but for `ready` and `stuck`."""
+    """Opened stores; used by one thread at a time, but for `ready`, `stuck` and `fetched`."""
 
     def __init__(self, settings: Settings) -> None:
         """Open them and find the log's number.
@@ -38,6 +38,8 @@ class Parts:
         self._lock = threading.Lock()
         self._next: dict[int, int] = {}
         self._ends: dict[int, int] = {}
+        self._handed: dict[int, int] = {}
+        self._read: dict[int, int] = {}
         self._moved_at = time.monotonic()
 
     def close(self) -> None:
@@ -52,6 +54,8 @@ class Parts:
             self._keeper.assigned()
             self._next = dict(start)
             self._ends = {}
+            self._read.clear()
+            self._handed.clear()
             self._moved_at = time.monotonic()
 
     def waiting(self) -> None:
@@ -101,6 +105,34 @@ class Parts:
         """Take the ends of assigned partitions, for lag and watchdog."""
         self._ends = {part: end for part, end in ends.items() if end is not None}
         LAG.labels(CONSUMER, TURNS).set(self._behind())
+
+    def fetched(self, handed: Mapping[int, int], read: Mapping[int, int]) -> None:
+        """Take how far the log was read; called in the client's own thread.
+
+        Args:
+            handed: by partition, the offset after the last record that Faust was given.
+            read: by partition, the offset that is read next. Beyond what was handed over lie ends of transactions
+                and aborted records, for which nothing ever comes.
+        """
+        # In this order, and looked at in the other one: what was read is never ahead of what was handed over.
+        self._handed.update(handed)
+        self._read.update(read)
+
+    def keep_positions(self) -> None:
+        """Note how far partitions are for which no record comes, and again where Redis has lost it.
+
+        The windows that were lost too are merged from the event log when somebody speaks again.
+
+        Raises:
+            PartUnavailable: Redis does not answer.
+        """
+        with self._lock:
+            for part, position in dict(self._read).items():
+                if part in self._next and self._handed.get(part, 0) <= self._next[part]:
+                    self._next[part] = max(self._next[part], position)
+            kept = read_positions(self._redis, self._topic_id, self._next)
+            behind = {part: following for part, following in self._next.items() if kept.get(part, 0) < following}
+            raise_positions(self._redis, self._topic_id, behind)
 
     def stuck(self, seconds: float) -> bool:
         """True where records wait and none was kept for so long."""

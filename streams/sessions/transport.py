@@ -1,7 +1,8 @@
 """Faust's Kafka transport, within the limits that design section 6 sets.
 
-Two things are ours: records of aborted transactions are not read, and after an assignment reading starts at the
-position kept beside the windows where that lies before the committed one: Faust can commit past a record in work.
+Three things are ours: records of aborted transactions are not read; after an assignment reading starts at the
+position kept beside the windows where that lies before the committed one: Faust can commit past a record in work;
+and how far the log was read is told, for the last offsets of a log may hold no record.
 """
 
 from __future__ import annotations
@@ -21,6 +22,18 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         # Faust asks for it in its exactly-once mode alone; the client reads the attribute when it starts.
         consumer._isolation_level = "read_committed"  # noqa: SLF001 - no setting leads there
         return consumer
+
+    async def _fetch_records(self, consumer: Any, *given: Any, **more: Any) -> Any:
+        records = await super()._fetch_records(consumer, *given, **more)
+        # Without anything awaited in between: what lies before a position has been handed over by now.
+        assignment = consumer._subscription.subscription.assignment  # noqa: SLF001 - its own question is asynchronous
+        if assignment is not None:
+            app: Any = self.app
+            app.parts.fetched(
+                {tp.partition: batch[-1].offset + 1 for tp, batch in records.items() if batch},
+                {tp.partition: at.offset for tp, at in assignment.all_consumed_offsets().items()},
+            )
+        return records
 
 
 class Consumer(driver.Consumer):

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from confluent_kafka import Producer
 
 from schemas.events import Control, Turn
 from schemas.settings import Settings
@@ -24,6 +25,8 @@ from stores.vault import open_vault
 from stores.windows import WindowStore
 from streams.codec import Message, message
 from streams.producer import publish
+from streams.sessions.progress import sessions_lag
+from streams.topics import admin_client
 
 pytestmark = pytest.mark.integration
 
@@ -181,6 +184,39 @@ def test_a_lost_redis_is_filled_again(fresh_settings: Settings, run: Run) -> Non
     flush(fresh_settings)
     publish(fresh_settings, [turn("cy", "c", 12)])
     eventually(lambda: window(fresh_settings, "cy", "c"), [f"said {n}" for n in range(3, 13)])
+
+
+def test_a_lost_redis_leaves_no_lag_where_nobody_speaks_again(fresh_settings: Settings, run: Run) -> None:
+    process = run()
+    publish(fresh_settings, [turn("cy", "c", 1)])
+    eventually(lambda: behind(fresh_settings), 0)
+    flush(fresh_settings)
+    eventually(lambda: behind(fresh_settings), 0)
+    process.kill()
+    process.wait(10)
+    flush(fresh_settings)
+    assert behind(fresh_settings) == 1
+    run()
+    eventually(lambda: behind(fresh_settings), 0)
+
+
+def test_the_end_of_a_transaction_leaves_no_lag(fresh_settings: Settings, run: Run) -> None:
+    """It has an offset of its own, and no record ever comes for it."""
+    run()
+    producer = Producer({"bootstrap.servers": fresh_settings.kafka, "transactional.id": "platform"})
+    producer.init_transactions(10)
+    for number, end in ((1, producer.commit_transaction), (2, producer.abort_transaction)):
+        one = turn("flo", "c", number)
+        producer.begin_transaction()
+        producer.produce(TURNS, one.body, one.key)
+        end(10)
+    eventually(lambda: window(fresh_settings, "flo", "c"), ["said 1"])
+    eventually(lambda: behind(fresh_settings), 0)
+
+
+def behind(settings: Settings) -> int:
+    with redis_client(settings) as client:
+        return sessions_lag(admin_client(settings), client)
 
 
 def store_turns(settings: Settings, subject: str, conversation: str, numbers: range) -> None:
