@@ -50,7 +50,9 @@ def group_id(consumer: str) -> str:
     return f"obelus-{consumer}"
 
 
-def log_ends(admin: AdminClient, topics: Iterable[str], timeout: float = 10.0) -> list[LogEnd]:
+def log_ends(
+    admin: AdminClient, topics: Iterable[str], timeout: float = 10.0, *, begins: bool = True
+) -> list[LogEnd]:
     """Read the watermarks of every partition of these topics, in (topic, partition) order.
 
     Open transactions count: ``high`` is the end for writers, not for readers of committed records.
@@ -59,6 +61,7 @@ def log_ends(admin: AdminClient, topics: Iterable[str], timeout: float = 10.0) -
         admin: an admin client.
         topics: names; one that does not exist is left out.
         timeout: seconds for each of three requests.
+        begins: False leaves out the question where logs begin; ``low`` is 0 then.
 
     Raises:
         PartUnavailable: no answer in time.
@@ -66,7 +69,7 @@ def log_ends(admin: AdminClient, topics: Iterable[str], timeout: float = 10.0) -
     wanted, deadline = list(topics), time.monotonic() + timeout
     while True:
         try:
-            return _log_ends(admin, wanted, timeout)
+            return _log_ends(admin, wanted, timeout, begins)
         except KafkaException as error:
             if detail(error).code() not in _MOVING or time.monotonic() > deadline:
                 raise unavailable(error) from error
@@ -90,17 +93,18 @@ _MOVING = frozenset(
 """Answers of a broker whose partition has just come, gone or moved; the next metadata knows better."""
 
 
-def _log_ends(admin: AdminClient, topics: list[str], timeout: float) -> list[LogEnd]:
+def _log_ends(admin: AdminClient, topics: list[str], timeout: float, begins: bool) -> list[LogEnd]:
     """Ask for everything at once: a Block waits for this with the subject's lock held."""
     answer = describing(admin, topics)
     guess = _KNOWN.get(admin, {}).get(tuple(topics), [])
-    both = _ask_both(admin, guess, timeout)
+    asked = _ask_all(admin, guess, timeout, begins)
     found = answer()
     places = [(name, part) for name, (_, parts) in found.items() for part in parts]
     if places != guess:
-        both = _ask_both(admin, places, timeout)
+        asked = _ask_all(admin, places, timeout, begins)
         _KNOWN.setdefault(admin, {})[tuple(topics)] = places
-    low, high = (_told(answers, timeout) for answers in both)
+    high = _told(asked[0], timeout)
+    low = _told(asked[1], timeout) if begins else dict.fromkeys(places, 0)
     return sorted(LogEnd(name, found[name][0], part, low[name, part], high[name, part]) for name, part in places)
 
 
@@ -108,9 +112,10 @@ _KNOWN: WeakKeyDictionary[AdminClient, dict[tuple[str, ...], list[Place]]] = Wea
 """Which partitions there were when a client last asked; only a guess at what to ask for next time."""
 
 
-def _ask_both(admin: AdminClient, places: list[Place], timeout: float) -> tuple[Asked, Asked]:
-    earliest, latest = OffsetSpec.earliest(), OffsetSpec.latest()  # type: ignore[no-untyped-call]
-    return _ask(admin, places, earliest, timeout), _ask(admin, places, latest, timeout)
+def _ask_all(admin: AdminClient, places: list[Place], timeout: float, begins: bool) -> list[Asked]:
+    """Ask where each place ends and, where wanted, where it begins."""
+    specs = [OffsetSpec.latest(), *([OffsetSpec.earliest()] if begins else [])]  # type: ignore[no-untyped-call]
+    return [_ask(admin, places, spec, timeout) for spec in specs]
 
 
 Asked = Mapping[TopicPartition, "Future[Any]"]
