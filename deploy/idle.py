@@ -15,6 +15,8 @@ from streams import offsets
 from streams.sessions.progress import sessions_lag
 from streams.topics import SUBSCRIPTIONS, admin_client
 
+WINDOWS = "streams"
+"""The sessions app by the name that `obelus run` and `obelus status` have for it."""
 _PAUSE_SECONDS = 0.1
 # What a consumer read but has not stored is seen by its position; what a tick is about to do is not seen by anything,
 # hence a second look.
@@ -35,7 +37,7 @@ class Watch:
         self._admin = admin_client(settings)
         self._connection = connect(settings.database, autocommit=True, application="obelus wait")
         self._redis = redis_client(settings)
-        self.lag: dict[str, int] = dict.fromkeys((*SUBSCRIPTIONS, "sessions"), 0)
+        self.lag: dict[str, int] = dict.fromkeys((*SUBSCRIPTIONS, WINDOWS), 0)
 
     def __enter__(self) -> Self:
         """Give itself."""
@@ -76,7 +78,7 @@ class Watch:
                 row = self._connection.execute(_FLIGHT).fetchone()
             lag = offsets.lag(self._admin, self._connection)
             self.lag = {name: sum(topics.values()) for name, topics in lag.items()}
-            self.lag["sessions"] = sessions_lag(self._admin, self._redis)
+            self.lag[WINDOWS] = sessions_lag(self._admin, self._redis)
         except TransientError:
             # A topic is being made, a broker comes up: not idle, and worth another look.
             return {"unreachable": 1}

@@ -15,8 +15,9 @@ from recall.problems import invalid
 from recall.truth import SQL
 from schemas.events import Control, Deletion
 from schemas.topics import DELETIONS, TURNS
+from schemas.words import ErasureState
 from stores.database import Connection
-from stores.erasures import Status, status
+from stores.erasures import conflicts, counts_nonce, status
 from stores.vault import Vault
 from streams.codec import Message, message
 
@@ -75,10 +76,16 @@ def control_outcome(connection: Connection, vault: Vault, event: Control) -> tup
     return None if row is None or row[1] is None else (row[0], row[1])
 
 
-def erasure_status(connection: Connection, vault: Vault, event: Deletion) -> Status | None:
-    """How far a deletion request came; None while the purger has not taken it up."""
+def erasure_state(connection: Connection, vault: Vault, event: Deletion) -> dict[str, Any] | None:
+    """How far a deletion request came, as fields of an answer; None while the purger has not taken it up."""
     lookup = vault.lookup(event.tenant)
-    return status(connection, lookup.holder(event.request_id)) if lookup else None
+    found = status(connection, lookup.holder(event.request_id)) if lookup else None
+    if found is None or lookup is None:
+        return None
+    if conflicts(lookup, found, event):
+        return {"nonce": None, "state": ErasureState.CANCELLED.value, "reason": "request_conflict"}
+    nonce = event.nonce if counts_nonce(found, event) else None
+    return {"nonce": nonce, "erasure_id": found.id.hex(), "state": found.state.value}
 
 
 def await_(look: Callable[[], T | None], seconds: float) -> T | None:

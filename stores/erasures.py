@@ -9,8 +9,11 @@ from typing import Any
 
 import orjson
 
+from policy.receipts import subject_tag
+from schemas.events import Deletion, Selector
 from schemas.words import ErasureState
 from stores.database import Connection, translate
+from stores.sealing import Lookup
 from stores.sql import load
 from stores.vault import Vault
 
@@ -99,6 +102,24 @@ def chain(conn: Connection, kept: Kept) -> Iterator[tuple[int, bytes]]:
     """Give every envelope of the tenant up to this one, in order."""
     with translate():
         yield from conn.execute(_SQL.chain, (kept.tenant, kept.sequence)).fetchall()
+
+
+def selector_digest(lookup: Lookup, selector: Selector) -> bytes:
+    """Tell one selector from another without keeping it."""
+    return lookup.holder("selector", selector.model_dump_json(exclude_none=True))
+
+
+def conflicts(lookup: Lookup, found: Status, event: Deletion) -> bool:
+    """Whether the erasure of this request id is another request's, so that this one was refused."""
+    return event.selector is not None and found.selector != selector_digest(lookup, event.selector)
+
+
+def counts_nonce(found: Status, event: Deletion) -> bool:
+    """Whether receipts name the nonce of this publication; an earlier one of the same request may have drawn another."""
+    if event.nonce is None or found.tag is None:
+        return False
+    subject = event.selector.subject if event.selector else None
+    return found.tag == subject_tag(event.nonce, event.tenant, subject or "", found.id.hex())
 
 
 def request_id(vault: Vault, erasure: bytes) -> str | None:

@@ -8,7 +8,8 @@ import orjson
 
 from consumers.purger.decide import Request
 from policy.receipts import subject_tag
-from schemas.events import Deletion, Selector
+from schemas.events import Deletion
+from stores.erasures import selector_digest
 from stores.sealing import Lookup, lock_of
 from stores.vault import Vault
 from streams.codec import Record
@@ -34,11 +35,6 @@ def request_of(record: Record, event: Deletion, lookup: Lookup) -> Request:
         cancel=event.cancel,
         cause=record.position,
     )
-
-
-def selector_digest(lookup: Lookup, selector: Selector) -> bytes:
-    """Tell one selector from another without keeping it."""
-    return lookup.holder("selector", selector.model_dump_json(exclude_none=True))
 
 
 def keep(vault: Vault, request: Request, event: Deletion) -> None:

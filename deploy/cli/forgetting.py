@@ -9,17 +9,16 @@ from typing import Any
 import orjson
 
 from consumers.purger.dryrun import as_requested
-from consumers.purger.intake import selector_digest
 from deploy.cli.failures import DONE, NO
 from deploy.cli.output import note
-from policy.receipts import stamp, subject_tag
+from policy.receipts import stamp
 from schemas import datamap
 from schemas.events import Deletion, Selector
 from schemas.settings import Settings
 from schemas.topics import DELETIONS
 from schemas.words import ErasureState
 from stores import erasures
-from stores.database import connect
+from stores.database import Connection, connect
 from stores.erasures import Status
 from stores.vault import Vault, open_vault
 from streams.codec import message
@@ -62,7 +61,10 @@ def _followed(settings: Settings, vault: Vault, event: Deletion, wait: bool, tim
     told = None
     with connect(settings.database, autocommit=True, application="obelus forget") as conn:
         while True:
-            found = _find(conn, vault, event)
+            lookup = vault.lookup(event.tenant)
+            found = erasures.status(conn, lookup.holder(event.request_id)) if lookup else None
+            if found is not None and lookup is not None and erasures.conflicts(lookup, found, event):
+                return _refused(event)
             if found is not None and found.state is not told:
                 told = found.state
                 note(f"{told}")
@@ -71,12 +73,7 @@ def _followed(settings: Settings, vault: Vault, event: Deletion, wait: bool, tim
             if time.monotonic() >= until:
                 break
             time.sleep(_POLL_SECONDS)
-        return _answer(conn, vault, event, found, wait)
-
-
-def _find(conn: Any, vault: Vault, event: Deletion) -> Status | None:
-    lookup = vault.lookup(event.tenant)
-    return erasures.status(conn, lookup.holder(event.request_id)) if lookup else None
+        return _answer(conn, event, found, wait)
 
 
 def _over(found: Status, event: Deletion, wait: bool) -> bool:
@@ -90,12 +87,11 @@ def _over(found: Status, event: Deletion, wait: bool) -> bool:
     return found.state in _ENDED if wait else found.plan is not None
 
 
-def _answer(conn: Any, vault: Vault, event: Deletion, found: Status | None, wait: bool) -> dict[str, Any]:
-    lookup = vault.lookup(event.tenant)
+def _answer(conn: Connection, event: Deletion, found: Status | None, wait: bool) -> dict[str, Any]:
     answer: dict[str, Any] = {
         "request_id": event.request_id,
         "erasure_id": found.id.hex() if found else None,
-        "nonce": event.nonce if found is None or _is_ours(found, event) else None,
+        "nonce": event.nonce if found is None or erasures.counts_nonce(found, event) else None,
         "state": found.state.value if found else None,
         "plan": {
             "digest": found.plan_digest if found else None,
@@ -103,19 +99,24 @@ def _answer(conn: Any, vault: Vault, event: Deletion, found: Status | None, wait
         },
         "_status": _exit_status(found, event, wait),
     }
-    refused = (
-        found is not None
-        and lookup is not None
-        and event.selector is not None
-        and found.selector != selector_digest(lookup, event.selector)
-    )
-    if refused:
-        note("this request id was used for another selector: refused")
-        return answer | {"state": "refused", "reason": "request_conflict", "_status": NO}
     receipt = erasures.newest_receipt(conn, found.id) if found else None
     if receipt is not None:
         answer["receipt"] = orjson.loads(receipt.envelope)
     return answer
+
+
+def _refused(event: Deletion) -> dict[str, Any]:
+    """What to say where another request has the id: nothing was planned for this one, and nothing will be erased."""
+    note("this request id was used for another selector: the request was refused; take a new id")
+    return {
+        "request_id": event.request_id,
+        "erasure_id": None,
+        "nonce": None,
+        "state": ErasureState.CANCELLED.value,
+        "reason": "request_conflict",
+        "plan": {"digest": None, "counts": {}},
+        "_status": NO,
+    }
 
 
 def _exit_status(found: Status | None, event: Deletion, wait: bool) -> int:
@@ -135,14 +136,6 @@ def _exit_status(found: Status | None, event: Deletion, wait: bool) -> int:
     if found.not_before is not None and found.state is ErasureState.PLANNED:
         note(f"nothing is erased before {stamp(found.not_before)}; until then --cancel {event.request_id} stops it")
     return DONE if not wait or found.state in done else NO
-
-
-def _is_ours(found: Status, event: Deletion) -> bool:
-    """False where an earlier publication of the same request drew the nonce that counts."""
-    if event.nonce is None or found.tag is None:
-        return False
-    subject = event.selector.subject if event.selector else None
-    return found.tag == subject_tag(event.nonce, event.tenant, subject or "", found.id.hex())
 
 
 def by_store(counts: Mapping[str, int]) -> dict[str, int]:

@@ -65,7 +65,7 @@ def _lags(settings: Settings) -> dict[str, int]:
     try:
         with Watch(settings) as watch:
             watch.look()
-            return watch.lag | {"streams": watch.lag["sessions"]}
+            return watch.lag
     except ObelusError:
         return {}
 

@@ -21,7 +21,8 @@ router = APIRouter()
 WAIT_SECONDS = 1.0
 _ACTORS = {ApiRole.PERSON: Actor.PERSON, ApiRole.OPERATOR: Actor.OPERATOR}
 # From Block on nothing of the subject is read or written: the request has its effect.
-_IN_EFFECT = frozenset(ErasureState) - {ErasureState.PLANNED, ErasureState.CANCELLED}
+_ENDED = frozenset({ErasureState.CANCELLED})
+_IN_EFFECT = frozenset(ErasureState) - _ENDED - {ErasureState.PLANNED}
 
 
 @router.post("/v1/controls", openapi_extra=body_of(ControlBody))
@@ -97,12 +98,14 @@ def _forget(context: Context, event: Deletion) -> dict[str, Any]:
 
     def look() -> dict[str, Any] | None:
         with translate(), context.pool.connection() as connection:
-            found = orders.erasure_status(connection, context.vault, event)
+            found = orders.erasure_state(connection, context.vault, event)
         if found is None:
             return None
-        seen.update(erasure_id=found.id.hex(), state=found.state.value)
-        settled = found.state is ErasureState.CANCELLED if event.cancel else found.state in _IN_EFFECT
-        return seen | {"applied": True} if settled else None
+        seen.update(found)
+        if "reason" in found:
+            return seen
+        wanted = _ENDED if event.cancel else _IN_EFFECT
+        return seen | {"applied": True} if found["state"] in wanted else None
 
     seen: dict[str, Any] = {
         "request_id": event.request_id,
