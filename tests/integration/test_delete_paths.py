@@ -15,7 +15,7 @@ import pytest
 from schemas import datamap
 from schemas.events import Deletion, Selector
 from schemas.topics import DELETIONS
-from schemas.words import SelectorKind
+from schemas.words import Action, SelectorKind
 from stores.database import connect
 from stores.vault import open_vault
 from stores.vectors import VectorIndex
@@ -133,32 +133,37 @@ def test_every_way_runs_every_eraser(running: Pipeline, way: Callable[[Pipeline,
     assert [item["value"] for item in recalled["items"]] == left
 
 
-CONTROLS = {
-    "decline": ["--memory", "{memory}"],
-    "disable": ["--memory", "{memory}"],
-    "correct": ["--memory", "{memory}", "--value", "blues"],
-    "pause": [],
-    "resume": [],
-    "off": [],
-    "on": [],
-}
+CONTROLS = (
+    ("decline", "jazz", ()),
+    ("disable", "tea", ()),
+    ("correct", "chess", ("--value", "go")),
+    ("narrow", "opera", ("--scope", "work")),
+    ("rollback", "tea", ()),
+    ("revert", None, ("--conversation", "c1")),
+    ("pre_compress", None, ("--conversation", "c1")),
+    ("pause", None, ()),
+    ("resume", None, ()),
+    ("off", None, ()),
+    ("on", None, ()),
+)
 """Controls take a memory out of use, or stop or begin listening; what is stored stays until somebody asks to forget."""
 
 
 def test_controls_delete_nothing(running: Pipeline) -> None:
     subject = f"way-{secrets.token_hex(4)}"
-    running.publish(
-        *(turn(subject, f"m{n}", f"I love {what}.") for n, what in enumerate(("jazz", "tea", "chess"))), tenant=TENANT
-    )
-    memories = [memory["id"] for memory in known(running, subject)]
-    assert len(memories) == 3
+    loved = ("jazz", "tea", "chess", "opera")
+    running.publish(*(turn(subject, f"m{n}", f"I love {what}.") for n, what in enumerate(loved)), tenant=TENANT)
+    memories = {memory["value"]: memory["id"] for memory in known(running, subject)}
+    assert set(memories) == set(loved)
     before = kept(running, subject)
-    for number, (action, options) in enumerate(CONTROLS.items()):
-        words = [word.format(memory=memories[number % 3]) for word in options]
-        running.ask("control", action, "--tenant", TENANT, "--subject", subject, *words)
-    running.wait()
-    after = kept(running, subject)
-    assert all(after[table] >= count for table, count in before.items()), (before, after)
+    for action, about, options in CONTROLS:
+        named = ("--memory", memories[about]) if about else ()
+        running.ask("control", action, "--tenant", TENANT, "--subject", subject, *named, *options)
+        running.wait()
+        after = kept(running, subject)
+        assert all(after[table] >= count for table, count in before.items()), (action, before, after)
+        before = after
+    assert {action for action, _, _ in CONTROLS} | {"confirm"} == {action.value for action in Action}
     assert erasures_of(running, subject) == 0
     assert {memory["status"] for memory in known(running, subject)} <= {"active", "revoked", "superseded"}
 
