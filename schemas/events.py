@@ -14,6 +14,7 @@ from pydantic import (
     AfterValidator,
     AwareDatetime,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     StringConstraints,
@@ -54,7 +55,14 @@ def _check_instant(at: datetime) -> datetime:
     return at
 
 
-Instant = Annotated[AwareDatetime, AfterValidator(_check_instant)]
+def _check_written(at: object) -> object:
+    # A number could be seconds or milliseconds, and a guess would move a turn by decades.
+    if isinstance(at, datetime) or (isinstance(at, str) and at[4:5] == "-"):
+        return at
+    raise ValueError("a time is written as RFC 3339 has it")
+
+
+Instant = Annotated[AwareDatetime, AfterValidator(_check_instant), BeforeValidator(_check_written)]
 Zone = Annotated[str, AfterValidator(_check_zone)]
 HexId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
 Value = Annotated[str, StringConstraints(min_length=1, max_length=4096)]

@@ -95,8 +95,7 @@ def test_binary_mode() -> None:
 
 @pytest.mark.parametrize("packed", [False, True])
 def test_structured_mode(packed: bool) -> None:
-    body = {"request_id": "r", "tenant": "t", "subject": "s", "actor": "person", "action": "pause", "at": TURN["at"]}
-    data = {"data_base64": base64.b64encode(orjson.dumps(body)).decode()} if packed else {"data": body}
+    data = {"data_base64": base64.b64encode(orjson.dumps(CONTROL)).decode()} if packed else {"data": CONTROL}
     envelope = {"specversion": "1.0", "id": "e", "type": "org.obelus.control.v1", "source": "x"} | data
     headers = {"Content-Type": "application/cloudevents+json; charset=utf-8"}
     assert isinstance(decode(read(envelope, headers)), Control)
@@ -112,6 +111,8 @@ def test_our_own_messages_come_back() -> None:
     assert got.event_id == event.id
 
 
+CONTROL = {"request_id": "r", "tenant": "t", "subject": "s", "actor": "person", "action": "pause", "at": TURN["at"]}
+CONTROL_HEADERS = binary("org.obelus.control.v1")
 STRUCTURED = {"content-type": "application/cloudevents+json"}
 BAD: dict[str, tuple[Record, str]] = {
     "no value": (read(None), "not_json"),
@@ -144,6 +145,14 @@ BAD: dict[str, tuple[Record, str]] = {
     "large": (read(TURN | {"text": "x" * ((1 << 20) + 1)}), "text_too_large"),
     "large in bytes": (read(TURN | {"text": "很" * 400_000}), "text_too_large"),
     "largest": (read(TURN | {"text": "x" * (16 << 20)}), "text_too_large"),
+    "epoch": (read(TURN | {"at": 1767225600}), "invalid_field"),
+    "epoch in milliseconds": (read(TURN | {"at": 1767225600000.5}), "invalid_field"),
+    "epoch as text": (read(TURN | {"at": "1767225600"}), "invalid_field"),
+    "epoch of a control": (read(CONTROL | {"at": 1767225600}, CONTROL_HEADERS), "invalid_field"),
+    "epoch of a range": (
+        read(CONTROL | {"action": "revert", "since": 1, "until": 2}, CONTROL_HEADERS),
+        "invalid_field",
+    ),
     "future": (read(TURN | {"at": "2040-01-01T00:00:00Z"}), "future_time"),
     "before the year 1": (read(TURN | {"at": "0001-01-01T00:00:00+14:00"}), "invalid_field"),
     "structured, not json": (read(b"{", STRUCTURED), "not_json"),
