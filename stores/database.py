@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -160,6 +160,14 @@ def translate() -> Iterator[None]:
     except psycopg.InterfaceError as error:
         # The driver says so of a connection that was closed under it.
         raise PartUnavailable(_named(error)) from None
+
+
+def value(conn: Connection, query: str, arguments: Sequence[Any] | Mapping[str, Any] = ()) -> Any:
+    """The one value of a query that always gives a row, as an aggregate or a clock does."""
+    row = conn.execute(query, arguments).fetchone()
+    if row is None:
+        raise ValueError("the query gave no row")
+    return row[0]
 
 
 def _named(error: Exception) -> str:

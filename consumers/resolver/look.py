@@ -20,7 +20,7 @@ from schemas.words import (
     SourceType,
     Visibility,
 )
-from stores.database import Connection, columns
+from stores.database import Connection, columns, value
 from stores.sealing import SubjectKeys
 from stores.sql import load
 from stores.subjects import SubjectRow, load_by_handle, load_by_ref, lock_handles
@@ -68,7 +68,7 @@ def look(tx: Connection, vault: Vault, policy: Policy, ready: Ready) -> State:
 
 def clock(tx: Connection) -> datetime:
     """Return the database's time."""
-    moment: datetime = tx.execute(_SQL.clock).fetchone()[0]  # type: ignore[index]
+    moment: datetime = value(tx, _SQL.clock)
     return moment
 
 

@@ -14,7 +14,7 @@ from consumers.resolver.model import Cause, Result, State
 from consumers.resolver.run import Run
 from consumers.resolver.settle import Rules
 from schemas.words import MemoryStatus
-from stores.database import Connection
+from stores.database import Connection, value
 from stores.sql import load
 from stores.subjects import load_by_handle, lock_handles
 from stores.vault import Vault
@@ -54,7 +54,7 @@ class Edits:
             TransientError: a memory changed meanwhile; the step is taken again.
         """
         # An edit that is being committed now is seen by the next step, which looks a minute back.
-        since = tx.execute(_SQL.before_now).fetchone()[0]  # type: ignore[index]
+        since = value(tx, _SQL.before_now)
         found = self._stale(tx)
         if not found:
             self._since = since
