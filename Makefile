@@ -4,6 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PYTEST_ARGS ?=
+# Processes that run tests; 0 runs them in one, as a debugger needs it.
+WORKERS ?= 3
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadscope --no-loadscope-reorder
 
 .PHONY: install test check format chaos demo bench freeze clean
 
@@ -19,7 +22,7 @@ $(STAMP): pyproject.toml constraints.txt
 	touch $(STAMP)
 
 test: install
-	$(BIN)/python -m pytest -m "not chaos or sample" $(PYTEST_ARGS)
+	$(PYTEST) -m "not chaos or sample" $(PYTEST_ARGS)
 
 check: install
 	$(BIN)/ruff check .
@@ -32,7 +35,7 @@ format: install
 	$(BIN)/ruff format .
 
 chaos: install
-	$(BIN)/python -m pytest -m chaos $(PYTEST_ARGS)
+	$(PYTEST) -m chaos $(PYTEST_ARGS)
 
 demo: install
 	$(BIN)/obelus demo

@@ -10,11 +10,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from schemas.settings import Settings
 from tests import running as whole
+from tests import spread
 from tests import stack as embedded
 
 
@@ -58,6 +60,22 @@ def topics(stack: embedded.Stack) -> None:
 
     embedded.delete_topics(stack.settings)
     apply(stack.settings)
+
+
+def _is_worker(config: pytest.Config) -> bool:
+    """Whether this process is one of several that run tests."""
+    return hasattr(config, "workerinput")
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> spread.Scheduling:
+    """Hand out files, and files that belong together."""
+    return spread.Scheduling(config, log)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With several workers the longest goes first."""
+    if _is_worker(config):
+        spread.longest_first(items)
 
 
 _ENDED = pytest.StashKey[int]()
