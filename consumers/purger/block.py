@@ -9,6 +9,7 @@ from psycopg.types.json import Jsonb
 from consumers.purger import book
 from consumers.purger.faults import passing
 from consumers.purger.lines import is_whole
+from consumers.purger.planning import Found
 from schemas.events import Change
 from schemas.topics import CHANGES
 from schemas.words import MemoryStatus
@@ -25,11 +26,22 @@ Ends = Callable[[], dict[str, int]]
 """Reads where every inbound partition ends, within the bound of two seconds, or raises."""
 
 
-def block(conn: Connection, vault: Vault, held: book.Held, ends: Ends) -> None:
-    """End the subject's epoch under its exclusive lock.
+Counting = Callable[[bytes | None, int], Callable[[], Found]]
+"""Begins to count what lies under a handle and epoch; what it gives waits for the counts."""
+
+
+def block(conn: Connection, vault: Vault, held: book.Held, ends: Ends, counting: Counting | None = None) -> None:
+    """End the subject's epoch under its exclusive lock, and let go of the saga.
 
     The ends are read after the lock is held: whatever was written under the old epoch came from a
     record before them. Where reading them fails nothing has happened, and it is done again.
+
+    Args:
+        conn: the saga's. Statements whose answer nobody reads travel with the next one, or with the commit.
+        vault: where the fence is kept first.
+        held: whose.
+        ends: reads where the inbound logs end.
+        counting: where there is no plan yet; it is counted meanwhile, while nobody can add anything.
 
     Raises:
         PartUnavailable: the broker did not answer in time.
@@ -37,33 +49,34 @@ def block(conn: Connection, vault: Vault, held: book.Held, ends: Ends) -> None:
     subject = held.subject
     if subject is None:
         raise ValueError("only a subject can be blocked")
-    with book.durable(conn):
+    with conn.pipeline(), book.durable(conn):
         lock_refs(conn, exclusive=[held.lock or 0])
         row = conn.execute(book.SQL.subject_to_block, (subject,)).fetchone()
         handle, epoch, fence = row or (None, 1, {})
+        planned = counting(handle, epoch) if counting else None
         reached = later(fence, ends())
         # The vault first: after a restore of PostgreSQL it is what says that this took place.
         vault.record_fences([Fence(subject, epoch, handle, reached)])
         passing("vault_blocked")
-        if handle is None:
-            # An earlier request may have cleared the handle and not be done with its stores.
-            found = conn.execute(book.SQL.unfinished_handle, (subject, held.id)).fetchone()
-            old_handle, old_epoch = found or (None, epoch)
-        else:
-            old_handle, old_epoch = handle, epoch
+        plan = planned() if planned else None
+        if plan:
+            passing("planned")
+        life = _life(conn, held, handle, epoch)
         values = {"ref": subject, "fence": Jsonb(reached), "at": held.requested_at}
         conn.execute(book.SQL.block_subject, values)
-        taken = {
-            "id": held.id,
-            "owner": held.owner,
-            "handle": old_handle,
-            "epoch": old_epoch,
-            "fence": Jsonb(reached),
-        }
-        conn.execute(book.SQL.block_erasure, taken)
+        book.set_blocked(conn, held, life, reached, plan)
         if handle is not None:
             announce_blocked(conn, handle, epoch)
+        book.release(conn, held, 0, 0)
     passing("blocked")
+
+
+def _life(conn: Connection, held: book.Held, handle: bytes | None, epoch: int) -> tuple[bytes | None, int]:
+    """Handle and epoch to be erased: where the handle is gone, those of an earlier request not done with its stores."""
+    if handle is not None:
+        return handle, epoch
+    found = conn.execute(book.SQL.unfinished_handle, (held.subject, held.id)).fetchone()
+    return found or (None, epoch)
 
 
 def announce_blocked(conn: Connection, handle: bytes, epoch: int) -> None:

@@ -62,6 +62,19 @@ class Held:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What was counted of an erasure before anything was taken away.
+
+    Attributes:
+        before: counts by map entry, as they were right after Block.
+        words: rows, by table, that were cut from others' groups for a person who spoke there.
+    """
+
+    before: Mapping[str, int]
+    words: Mapping[str, int]
+
+
 def take(conn: Connection, erasure: bytes) -> Held | None:
     """Take the lease, or renew it; None where another session holds it."""
     row = conn.execute(SQL.lease, {"id": erasure, "seconds": LEASE_SECONDS}).fetchone()
@@ -98,6 +111,35 @@ def set_plan(conn: Connection, held: Held, counts: Mapping[str, int], digest: st
 
 
 def refuse_plan(conn: Connection, held: Held) -> None:
+def set_blocked(
+    conn: Connection,
+    held: Held,
+    life: tuple[bytes | None, int],
+    fence: Mapping[str, int],
+    plan: tuple[Mapping[str, int], str] | None = None,
+) -> None:
+    """Say that a subject is fenced, in the transaction that does it.
+
+    Args:
+        conn: the saga's.
+        held: whose.
+        life: handle and epoch that ended, or that is to be cut.
+        fence: what lies before it is erased.
+        plan: counts and digest, where they were not kept before.
+    """
+    counts, digest = plan or (None, None)
+    values = {
+        "id": held.id,
+        "owner": held.owner,
+        "handle": life[0],
+        "epoch": life[1],
+        "fence": Jsonb(dict(fence)),
+        "plan": None if counts is None else Jsonb(dict(counts)),
+        "digest": digest,
+    }
+    conn.execute(SQL.block_erasure, values)
+
+
     """End a request whose plan is not the one that its dry run showed."""
     conn.execute(SQL.refuse_plan, {"id": held.id, "owner": held.owner})
 
@@ -121,16 +163,11 @@ def count_before(conn: Connection, erasure: bytes, rows: Sequence[tuple[str, int
     return dict(conn.execute(SQL.set_before, (erasure, *columns(rows, 4))).fetchall())
 
 
-def before(conn: Connection, erasure: bytes) -> dict[str, int]:
-    """Counts by entry as they were right after Block."""
-    return dict(conn.execute(SQL.lines_before, (erasure,)).fetchall())
-
-
-def words(conn: Connection, erasure: bytes) -> dict[str, int]:
-    """Rows, by table, that were cut from others' groups for a person who spoke there."""
-    row = conn.execute(SQL.items_of, (erasure,)).fetchone()
-    counts = ((row[0] if row else None) or {}).get("counts", {})
-    return {table: count for table, count in counts.items() if count}
+def known(conn: Connection, erasure: bytes) -> Known:
+    """Read what was counted so far."""
+    row = conn.execute(SQL.known_so_far, {"id": erasure}).fetchone()
+    before, words = row or (None, None)
+    return Known(before or {}, {table: count for table, count in (words or {}).items() if count})
 
 
 def save_lines(conn: Connection, erasure: bytes, lines: Iterable[Line]) -> None:

@@ -42,13 +42,15 @@ class Notary:
     vault: Vault
 
     def issue(self, conn: Connection, held: book.Held, lines: Sequence[Line], state: ErasureState) -> None:
-        """Keep the receipt, move the tenant's chain, leave both messages, and let go of the saga."""
+        """Keep lines and receipt, move the tenant's chain, leave both messages, and let go of the saga."""
         at = datetime.now(UTC)
-        with book.durable(conn):
+        with conn.pipeline(), book.durable(conn):
+            book.save_lines(conn, held.id, lines)
             conn.execute(book.SQL.ensure_head, (held.tenant,))
-            row = conn.execute(book.SQL.lock_head, (held.tenant,)).fetchone()
-            head = self._newest(held.tenant, Head(*row) if row and row[0] else None)
+            locked = conn.execute(book.SQL.lock_head, (held.tenant,))
             newest = conn.execute(book.SQL.newest_receipt, (held.id,)).fetchone()
+            row = locked.fetchone()
+            head = self._newest(held.tenant, Head(*row) if row and row[0] else None)
             supersedes = newest[0] if newest else None
             signed = sign(self._facts(held, head, supersedes, state, at), lines, self.key)
             sequence = (head.seq if head else 0) + 1
@@ -121,7 +123,6 @@ class Notary:
             "id": held.id,
             "owner": held.owner,
             "state": state.value,
-            "at": at,
             "next_at": next_look(lines, state, at, held.blocked_at),
         }
 

@@ -26,8 +26,7 @@ WHERE id = ANY(%s) AND state = 'planned';
 -- Taken where free, lapsed, ours, or its holder's session is gone (a killed process leaves at once).
 UPDATE erasures AS e
 SET lease_owner = me.name, lease_until = now() + make_interval(secs => %(seconds)s)
-FROM (SELECT pid || '/' || backend_start AS name
-      FROM pg_stat_activity WHERE pid = pg_backend_pid()) AS me
+FROM (SELECT pid || '/' || backend_start AS name FROM pg_stat_get_activity(pg_backend_pid())) AS me
 WHERE e.id = %(id)s
   AND (e.lease_owner IS NULL OR e.lease_owner = me.name OR e.lease_until < now()
        OR NOT EXISTS (SELECT 1 FROM pg_stat_activity AS a
@@ -80,8 +79,11 @@ SET epoch = epoch + 1, handle = NULL, body = NULL, fence = %(fence)s, generation
 WHERE ref = %(ref)s;
 
 -- name: block_erasure
+-- By the clock, not by the transaction's begin: the lock and the vault were waited for in between.
 UPDATE erasures
-SET state = 'blocked', handle = %(handle)s, epoch = %(epoch)s, fence = %(fence)s, blocked_at = now()
+SET state = 'blocked', handle = %(handle)s, epoch = %(epoch)s, fence = %(fence)s,
+    blocked_at = clock_timestamp(), plan = COALESCE(%(plan)s, plan),
+    plan_digest = COALESCE(%(digest)s, plan_digest)
 WHERE id = %(id)s AND lease_owner = %(owner)s AND state = 'planned';
 
 -- name: tell
@@ -96,8 +98,9 @@ SELECT %s, * FROM unnest(%s::text[], %s::bigint[], %s::text[], %s::text[])
 ON CONFLICT (erasure, entry) DO UPDATE SET before = GREATEST(erasure_lines.before, excluded.before)
 RETURNING entry, before;
 
--- name: lines_before
-SELECT entry, before FROM erasure_lines WHERE erasure = %s;
+-- name: known_so_far
+SELECT (SELECT jsonb_object_agg(entry, before) FROM erasure_lines WHERE erasure = %(id)s), items -> 'counts'
+FROM erasures WHERE id = %(id)s;
 
 -- name: save_lines
 INSERT INTO erasure_lines (erasure, entry, before, after, status, proven, target, method, eraser,
@@ -130,8 +133,8 @@ UPDATE receipt_heads SET seq = %s, digest = %s WHERE tenant = %s;
 -- name: finish
 UPDATE erasures
 SET state = %(state)s, attempts = 0,
-    verified_at = CASE WHEN %(state)s <> 'needs_human' THEN COALESCE(verified_at, %(at)s) ELSE verified_at END,
-    finished_at = CASE WHEN %(state)s = 'final' THEN COALESCE(finished_at, %(at)s) END,
+    verified_at = CASE WHEN %(state)s <> 'needs_human' THEN COALESCE(verified_at, clock_timestamp()) ELSE verified_at END,
+    finished_at = CASE WHEN %(state)s = 'final' THEN COALESCE(finished_at, clock_timestamp()) END,
     next_at = %(next_at)s, lease_owner = NULL, lease_until = NULL
 WHERE id = %(id)s AND lease_owner = %(owner)s;
 
@@ -152,9 +155,6 @@ UPDATE tenants SET fence = %(fence)s, fenced_at = GREATEST(fenced_at, %(at)s) WH
 -- name: refuse_plan
 UPDATE erasures SET state = 'cancelled', next_at = NULL, finished_at = now(), lease_owner = NULL
 WHERE id = %(id)s AND lease_owner = %(owner)s AND state = 'planned';
-
--- name: items_of
-SELECT items FROM erasures WHERE id = %s;
 
 -- name: by_state
 SELECT state, count(*) FROM erasures GROUP BY state;

@@ -13,7 +13,7 @@ from consumers.purger.narrow.erasers import RowsEraser, SomeCacheEraser, SomePoi
 from consumers.purger.narrow.steps import Narrow
 from consumers.purger.owners.eraser import OwnersEraser
 from consumers.purger.proof import Notary
-from consumers.purger.round import Round
+from consumers.purger.round import Beside, Round
 from consumers.purger.saga import Saga
 from consumers.resolver.consumer import rules_of
 from policy.document import load_policy
@@ -150,9 +150,14 @@ class Parts:
             narrow = Narrow(conn, self.vault, self.admin, rules, self.ends)
             notary = Notary(signing_key(self.settings), self.vault)
             some = self.narrow_erasers()
-            saga = Saga(conn, self.vault, self.erasers(), some, narrow, notary, Round(conn, self._pool), self.ends)
+            saga = Saga(conn, self.vault, self.erasers(), some, narrow, notary, self._round(conn), self.ends)
             self._made = (parts, saga)
         return self._made[1]
+
+    def _round(self, conn: Connection) -> Round:
+        index = Beside(frozenset({"vectors"}), self.pointing)
+        cache = Beside(frozenset({"logs", "redis"}), self.observing)
+        return Round(conn, self._pool, (index, cache))
 
     def close(self) -> None:
         """Close every connection."""

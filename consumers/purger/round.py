@@ -1,14 +1,14 @@
 """One round over every store: count what there is, erase it, ask again.
 
-A store that fails leaves its lines open and stops nothing. For one subject the index and the cache are emptied
-while PostgreSQL is: after Block nobody reads or writes there, so only keys have to wait for the others.
+A store that fails leaves its lines open and stops nothing. For one subject the index and the cache are counted and
+emptied while PostgreSQL is: after Block nobody reads or writes there, so only keys have to wait for the others.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future, wait
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,14 +18,21 @@ from consumers.purger.faults import passing
 from schemas.eraser import Eraser, Line, Plan, Scope
 from schemas.errors import ConfigurationError, TransientError, UnknownOutcome
 from schemas.words import SelectorKind
-from stores.database import Connection
+from stores.database import Connection, translate
+from stores.erasers.tables import Link
 
 logger = logging.getLogger(__name__)
 
-_BESIDE = (frozenset({"vectors"}), frozenset({"logs", "redis"}))
-"""Erasers that have nothing to do with the saga's own connection, by the thread that runs them."""
 _LAST = frozenset({"vault", "records"})
 """What opens the others' content goes once the others are done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """Erasers that have nothing to do with the saga's own connection, and the one by which their counts are kept."""
+
+    names: frozenset[str]
+    link: Link
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,30 +41,29 @@ class Round:
 
     conn: Connection
     pool: Executor
+    beside: Sequence[Beside]
 
-    def all(self, erasers: Sequence[Eraser], scope: Scope, before: dict[str, int], renew: Renew) -> list[Line]:
+    def all(self, erasers: Sequence[Eraser], scope: Scope, known: book.Known, renew: Renew) -> list[Line]:
         """Empty every store, those that can be at the same time.
 
         Args:
             erasers: in order.
             scope: what is to go.
-            before: what was counted so far by entry; what is counted now is added.
+            known: what was counted so far; what is counted now is kept before anything is taken away.
             renew: called now and then, while this may take long.
         """
-        plans = {eraser.name: self._planned(eraser, scope) for eraser in erasers}
-        before |= self._kept(erasers, scope, plans)
-
-        def run(one: Eraser) -> list[Line]:
-            plan = plans[one.name]
-            return self._erased(one, plan, before) if isinstance(plan, Plan) else lines.still_open(one, before, plan)
-
-        beside = _BESIDE if scope.kind is SelectorKind.SUBJECT else ()
-        others = [self.pool.submit(_each, [one for one in erasers if one.name in names], run) for names in beside]
-        aside = {name for names in beside for name in names}
+        beside = self.beside if scope.kind is SelectorKind.SUBJECT else ()
+        aside = {name for lane in beside for name in lane.names}
+        others = [
+            self.pool.submit(self._lane, lane.link, [one for one in erasers if one.name in lane.names], scope, known)
+            for lane in beside
+        ]
+        own = [one for one in erasers if one.name not in aside]
         made: dict[str, list[Line]] = {}
         try:
-            for one in erasers:
-                if one.name not in aside | _LAST:
+            run = self._counted(lambda: self.conn, own, scope, known)
+            for one in own:
+                if one.name not in _LAST:
                     made[one.name] = run(one)
                     renew()
             _join(others, renew)
@@ -66,23 +72,36 @@ class Round:
             wait(others)
         for other in others:
             made |= other.result()
-        made |= _each([one for one in erasers if one.name in _LAST], run)
+        made |= {one.name: run(one) for one in own if one.name in _LAST}
         return [line for one in erasers for line in made[one.name]]
 
-    def one(self, eraser: Eraser, scope: Scope, before: dict[str, int]) -> list[Line]:
-        """Empty one store."""
-        plan = self._planned(eraser, scope)
-        if not isinstance(plan, Plan):
-            return lines.still_open(eraser, before, plan)
-        before |= self._kept([eraser], scope, {eraser.name: plan})
-        return self._erased(eraser, plan, before)
+    def _lane(self, link: Link, erasers: Sequence[Eraser], scope: Scope, known: book.Known) -> dict[str, list[Line]]:
+        run = self._counted(link, erasers, scope, known)
+        return {one.name: run(one) for one in erasers}
 
-    def look(self, eraser: Eraser, scope: Scope, before: dict[str, int]) -> list[Line]:
+    def _counted(
+        self, link: Link, erasers: Sequence[Eraser], scope: Scope, known: book.Known
+    ) -> Callable[[Eraser], list[Line]]:
+        """Count and keep the counts; what is given empties one store."""
+        plans = {eraser.name: self._planned(eraser, scope) for eraser in erasers}
+        before = {**known.before, **self._kept(link, erasers, scope, plans, known.words)}
+
+        def run(one: Eraser) -> list[Line]:
+            plan = plans[one.name]
+            return self._erased(one, plan, before) if isinstance(plan, Plan) else lines.still_open(one, before, plan)
+
+        return run
+
+    def one(self, eraser: Eraser, scope: Scope, known: book.Known) -> list[Line]:
+        """Empty one store."""
+        return self._counted(lambda: self.conn, [eraser], scope, known)(eraser)
+
+    def look(self, eraser: Eraser, scope: Scope, known: book.Known) -> list[Line]:
         """Ask one store again and erase nothing."""
         try:
-            return _looked(eraser, scope, before)
+            return _looked(eraser, scope, known.before)
         except (TransientError, UnknownOutcome, ConfigurationError):
-            return lines.still_open(eraser, before, "unavailable")
+            return lines.still_open(eraser, known.before, "unavailable")
 
     def _planned(self, eraser: Eraser, scope: Scope) -> Plan | str:
         """Count; where that fails, the word for why."""
@@ -90,19 +109,29 @@ class Round:
         reason = _guarded(eraser, scope, lambda: found.append(eraser.plan(scope)))
         return reason or found[0]
 
-    def _kept(self, erasers: Sequence[Eraser], scope: Scope, plans: dict[str, Plan | str]) -> dict[str, int]:
+    def _kept(
+        self,
+        link: Link,
+        erasers: Sequence[Eraser],
+        scope: Scope,
+        plans: Mapping[str, Plan | str],
+        words: Mapping[str, int],
+    ) -> dict[str, int]:
         """Nothing can be added after Block, so the most that was ever counted is what there was."""
         rows = []
         for eraser in erasers:
             plan = plans[eraser.name]
             counts = dict(plan.counts) if isinstance(plan, Plan) else {}
             if eraser.name == "postgres" and counts and lines.is_whole(scope.kind):
-                for table, count in book.words(self.conn, scope.erasure).items():
+                for table, count in words.items():
                     counts[f"postgres.{table}"] += count
             rows += [(entry, count, eraser.name, eraser.version) for entry, count in counts.items() if count]
-        return book.count_before(self.conn, scope.erasure, rows) if rows else {}
+        if not rows:
+            return {}
+        with translate():
+            return book.count_before(link(), scope.erasure, rows)
 
-    def _erased(self, eraser: Eraser, plan: Plan, before: dict[str, int]) -> list[Line]:
+    def _erased(self, eraser: Eraser, plan: Plan, before: Mapping[str, int]) -> list[Line]:
         made: list[Line] = []
 
         def step() -> None:
@@ -132,16 +161,12 @@ def renewing(renew: Callable[[], object], seconds: float) -> Renew:
     return now_and_then
 
 
-def _each(erasers: Sequence[Eraser], run: Callable[[Eraser], list[Line]]) -> dict[str, list[Line]]:
-    return {eraser.name: run(eraser) for eraser in erasers}
-
-
 def _join(others: Sequence[Future[dict[str, list[Line]]]], renew: Renew) -> None:
     while wait(others, timeout=1.0).not_done:
         renew()
 
 
-def _looked(eraser: Eraser, scope: Scope, before: dict[str, int]) -> list[Line]:
+def _looked(eraser: Eraser, scope: Scope, before: Mapping[str, int]) -> list[Line]:
     at = datetime.now(UTC)
     return [lines.made(eraser, seen, before.get(seen.entry, 0), at, scope.kind) for seen in eraser.observe(scope)]
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 
 from consumers.purger import book, lines
 from consumers.purger.block import Ends, block
 from consumers.purger.faults import passing
 from consumers.purger.narrow.steps import Narrow
-from consumers.purger.planning import counted, digest_of
+from consumers.purger.planning import Found, counted, counting, digest_of
 from consumers.purger.proof import Notary, next_look
 from consumers.purger.round import Round, renewing
 from consumers.purger.tenant import block_all, many
@@ -72,12 +73,15 @@ class Saga:
                 book.release(self.conn, held, _pause(held.attempts), held.attempts + 1)
 
     def _until_blocked(self, held: book.Held) -> None:
-        self._block(held)
-        book.release(self.conn, held, 0, 0)
+        if not self._block(held) or held.kind is not SelectorKind.SUBJECT:
+            book.release(self.conn, held, 0, 0)
 
     def _all_steps(self, held: book.Held) -> None:
-        if held.state is ErasureState.PLANNED and self._block(held):
-            held = book.take(self.conn, held.id) or held
+        if held.state is ErasureState.PLANNED:
+            taken = book.take(self.conn, held.id) if self._block(held) else None
+            if taken is None:
+                return
+            held = taken
         if held.state in _WORKING:
             self._erase(held)
         elif held.state in (ErasureState.VERIFIED, ErasureState.FINAL):
@@ -87,14 +91,9 @@ class Saga:
         """Plan, then block; False where that is done already, refused, or a grace period still runs."""
         if held.state is not ErasureState.PLANNED:
             return False
-        if held.plan is None:
-            counts, digest = self._planned(held)
-            book.set_plan(self.conn, held, counts, digest)
-            passing("planned")
-            if held.expected_digest not in (None, digest):
-                logger.warning("erasure %s: the plan has changed since its dry run", held.id.hex())
-                book.refuse_plan(self.conn, held)
-                return False
+        beside = held.plan is None and held.kind is SelectorKind.SUBJECT and held.expected_digest is None
+        if held.plan is None and not beside and not self._plan(held):
+            return False
         if held.not_before is not None and held.not_before > datetime.now(UTC):
             wait = (held.not_before - datetime.now(UTC)).total_seconds()
             book.release(self.conn, held, wait, 0)
@@ -102,10 +101,24 @@ class Saga:
         if held.kind is SelectorKind.TENANT:
             block_all(self.conn, self.vault, held, self.ends)
         elif held.kind is SelectorKind.SUBJECT:
-            block(self.conn, self.vault, held, self.ends)
+            block(self.conn, self.vault, held, self.ends, partial(self._counting, held) if beside else None)
         else:
             self.narrow.begin(held)
         return True
+
+    def _plan(self, held: book.Held) -> bool:
+        """Write down what there is; False where that is not what the dry run showed."""
+        counts, digest = self._planned(held)
+        book.set_plan(self.conn, held, counts, digest)
+        passing("planned")
+        if held.expected_digest in (None, digest):
+            return True
+        logger.warning("erasure %s: the plan has changed since its dry run", held.id.hex())
+        book.refuse_plan(self.conn, held)
+        return False
+
+    def _counting(self, held: book.Held, handle: bytes | None, epoch: int) -> Callable[[], Found]:
+        return counting(self.round.pool, self.erasers, replace(held.scope(), handle=handle, epoch=epoch))
 
     def _planned(self, held: book.Held) -> tuple[dict[str, int], str]:
         scope = self._as_it_stands(held)
@@ -121,70 +134,88 @@ class Saga:
         return replace(held.scope(), handle=handle, epoch=epoch)
 
     def _erase(self, held: book.Held) -> None:
-        scope = held.scope()
-        if held.state not in (ErasureState.ERASING, ErasureState.NEEDS_HUMAN):
-            book.set_state(self.conn, held, ErasureState.ERASING)
         through = True
         if not lines.is_whole(held.kind):
             through = self.narrow.waited(held)
             if through:
                 self.narrow.again(held)
-        elif held.subject is not None:
-            self.narrow.words_of(held)
-            passing("words")
-        renew = renewing(lambda: book.take(self.conn, held.id), book.LEASE_SECONDS / 4)
-        made = self._proven(held, self.round.all(self._of(held), scope, book.before(self.conn, held.id), renew))
+        known = self._known(held)
+        made = self._all(held, known)
         if not through:
             book.release(self.conn, held, _UNDER_WAY, 0)
             return
-        book.save_lines(self.conn, held.id, made)
         passing("observed")
-        self._conclude(held, made)
+        self._conclude(held, self._proven(held, made, known.words))
+
+    def _all(self, held: book.Held, known: book.Known) -> list[Line]:
+        renew = renewing(lambda: book.take(self.conn, held.id), book.LEASE_SECONDS / 4)
+        return self.round.all(self._of(held), held.scope(), known, renew)
+
+    def _known(self, held: book.Held) -> book.Known:
+        """Say that it is being erased, cut what the person said in others' groups, and read what was counted so far."""
+        apart = lines.is_whole(held.kind) and held.subject is not None
+        with self.conn.pipeline():
+            if held.state not in (ErasureState.ERASING, ErasureState.NEEDS_HUMAN):
+                book.set_state(self.conn, held, ErasureState.ERASING)
+            groups = self.narrow.groups_of(held) if apart else None
+            known = book.known(self.conn, held.id)
+            speaking = groups.fetchall() if groups else []
+        if speaking:
+            self.narrow.words_of(held, [row[0] for row in speaking])
+            known = book.known(self.conn, held.id)
+        if apart:
+            passing("words")
+        return known
 
     def _of(self, held: book.Held) -> Sequence[Eraser]:
         if held.kind is SelectorKind.TENANT:
             return many(self.erasers, self.conn, self.vault)
         return self.erasers if held.kind is SelectorKind.SUBJECT else self.some
 
-    def _proven(self, held: book.Held, made: list[Line]) -> list[Line]:
+    def _proven(self, held: book.Held, made: list[Line], words: Mapping[str, int]) -> list[Line]:
         """What the end of the key adds, where it ended, for what lay under it."""
         if not lines.is_whole(held.kind):
             return made
-        return lines.with_key_gone(lines.with_words(made, book.words(self.conn, held.id)))
+        return lines.with_key_gone(lines.with_words(made, words))
 
     def _conclude(self, held: book.Held, made: Sequence[Line]) -> None:
         state = lines.state_of(made)
+        late = held.deadline <= datetime.now(UTC)
         if state is ErasureState.NEEDS_HUMAN:
             logger.error("erasure %s: an owner refuses or is late", held.id.hex())
             if held.state is state and book.told(self.conn, held.id) == lines.said(made):
-                book.release(self.conn, held, _LONGEST, held.attempts + 1)
+                self._again(held, made, _LONGEST)
                 return
         if state is not ErasureState.PARTIAL:
             self.notary.issue(self.conn, held, made, state)
-            return
-        if held.deadline <= datetime.now(UTC) and held.state is not ErasureState.NEEDS_HUMAN:
+        elif late and held.state is not ErasureState.NEEDS_HUMAN:
             # The deadline is a promise: what is still open is said, signed, and tried on.
             logger.error("erasure %s has passed its deadline", held.id.hex())
             self.notary.issue(self.conn, held, made, ErasureState.NEEDS_HUMAN)
-            return
-        if held.state is not ErasureState.NEEDS_HUMAN:
-            book.set_state(self.conn, held, state)
-        book.release(self.conn, held, _pause(held.attempts), held.attempts + 1)
+        else:
+            if held.state is not ErasureState.NEEDS_HUMAN:
+                book.set_state(self.conn, held, state)
+            self._again(held, made, _pause(held.attempts))
+
+    def _again(self, held: book.Held, made: Sequence[Line], seconds: float) -> None:
+        """Keep what was seen, and let go for a while."""
+        book.save_lines(self.conn, held.id, made)
+        book.release(self.conn, held, seconds, held.attempts + 1)
 
     def _watch(self, held: book.Held) -> None:
         """Look again: erase what came back, and let a newer receipt say what has risen."""
         scope = held.scope()
-        before = book.before(self.conn, held.id)
+        known = book.known(self.conn, held.id)
         made: list[Line] = []
         for eraser in self._of(held):
-            seen = self.round.look(eraser, scope, before)
+            seen = self.round.look(eraser, scope, known)
             if any(line.status is LineStatus.OPEN and line.reason == "left_over" for line in seen):
                 logger.error("erasure %s: %s came back", scope.erasure.hex(), eraser.name)
-                seen = self.round.one(eraser, scope, before)
+                seen = self.round.one(eraser, scope, known)
             elif any(map(lines.can_rise, seen)):
-                seen = self.round.one(eraser, scope, before)
+                seen = self.round.one(eraser, scope, known)
             made += seen
-        made = self._proven(held, made)
+        made = self._proven(held, made, known.words)
         if any(line.reason in ("unavailable", "failed", "misconfigured") for line in made):
             book.release(self.conn, held, _LONGEST, held.attempts + 1)
             return
@@ -196,7 +227,6 @@ class Saga:
             looked = next_look(made, held.state, datetime.now(UTC), held.blocked_at)
             book.put_off(self.conn, held, looked)
         else:
-            book.save_lines(self.conn, held.id, made)
             self.notary.issue(self.conn, held, made, state)
 
 

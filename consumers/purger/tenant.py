@@ -59,8 +59,7 @@ def block_all(conn: Connection, vault: Vault, held: book.Held, ends: Ends) -> No
             _block_page(conn, vault, held, [row[0] for row in page], ends())
         last = page[-1][0]
         passing("tenant_page")
-    values = {"id": held.id, "owner": held.owner, "handle": None, "epoch": 0, "fence": Jsonb(ends())}
-    conn.execute(book.SQL.block_erasure, values)
+    book.set_blocked(conn, held, (None, 0), ends())
     passing("blocked")
 
 

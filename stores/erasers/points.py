@@ -68,7 +68,6 @@ class PointsEraser:
         scope = plan.scope
         if scope.handle is None:
             return
-        self._wait_for_intents(scope.handle)
         removed = False
         last = b""
         while page := self._page(scope.handle, last):
@@ -130,21 +129,17 @@ class PointsEraser:
         # A segment too small to be rebuilt keeps them until more points come: nothing to wait for.
         return replace(seen, targets=frozenset() if left and left <= look.stuck else _REBUILT)
 
-    def _wait_for_intents(self, handle: bytes) -> None:
+    def _page(self, handle: bytes, last: bytes) -> list[bytes]:
+        """The next points after ``last``, once no indexer is writing one of them."""
         until = time.monotonic() + _PATIENCE_SECONDS
         while True:
             with translate():
-                row = self._erasing().execute(_SQL.open_intents, (handle,)).fetchone()
-            if row is None or not row[0]:
-                return
+                rows = self._erasing().execute(_SQL.page_of_points, (handle, last, _PAGE)).fetchall()
+            if not any(busy for _, busy in rows):
+                return [point for point, _ in rows]
             if time.monotonic() >= until:
                 raise TransientError("an indexer's intent for the handle is still open")
             time.sleep(0.02)
-
-    def _page(self, handle: bytes, last: bytes) -> list[bytes]:
-        with translate():
-            rows = self._erasing().execute(_SQL.page_of_points, (handle, last, _PAGE)).fetchall()
-        return [row[0] for row in rows]
 
 
 def _seen(entry: str, left: int, method: str) -> Observation:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from psycopg import sql
 
 from schemas import datamap
+from schemas.datamap import Entry
 from schemas.eraser import Observation, Plan, Properties, Scope
 from schemas.words import Property
 from stores.database import Connection, translate
@@ -18,7 +19,7 @@ Link = Callable[[], Connection]
 # under the handle any more, so the pieces need not be atomic together.
 CHUNK = 10_000
 
-_COUNT = "SELECT count(*) FROM {table} WHERE handle = %s"
+_COUNT = "SELECT {name}, (SELECT count(*) FROM {table} WHERE handle = %(handle)s)"
 _DELETE = "DELETE FROM {table} WHERE ctid = ANY(ARRAY(SELECT ctid FROM {table} WHERE handle = %s LIMIT %s))"
 
 
@@ -33,6 +34,8 @@ class TablesEraser:
         self._erasing = erasing
         self._observing = observing
         self._entries = datamap.of(self.name)
+        self._deletes = [_named(_DELETE, entry) for entry in self._entries]
+        self._count = " UNION ALL ".join(_named(_COUNT, entry) for entry in self._entries)
 
     def properties(self) -> Properties:
         """Rows are gone for every reader; their bytes stay in pages and log until the key is."""
@@ -41,7 +44,7 @@ class TablesEraser:
 
     def plan(self, scope: Scope) -> Plan:
         """Count the handle's rows in each table."""
-        return Plan(scope, self._counts(self._erasing, scope))
+        return Plan(scope, self._counts(scope))
 
     def erase(self, plan: Plan) -> None:
         """Delete until nothing is left, one transaction where it is small."""
@@ -50,15 +53,14 @@ class TablesEraser:
             return
         with translate():
             conn = self._erasing()
-            if sum(plan.counts.values()) <= CHUNK:
-                with conn.transaction():
-                    self._delete(conn, handle)
-            else:
-                self._delete(conn, handle)
+            if sum(plan.counts.values()) > CHUNK or not self._deleted_together(conn, handle):
+                for query in self._deletes:
+                    while conn.execute(query, (handle, CHUNK)).rowcount == CHUNK:
+                        pass
 
     def observe(self, scope: Scope) -> Sequence[Observation]:
         """Count again in another session."""
-        counts = self._counts(self._observing, scope)
+        counts = self._counts(scope)
         return [
             Observation(
                 entry.name,
@@ -69,25 +71,22 @@ class TablesEraser:
             for entry in self._entries
         ]
 
-    def _delete(self, conn: Connection, handle: bytes) -> None:
-        for entry in self._entries:
-            query = sql.SQL(_DELETE).format(table=sql.Identifier(entry.place))
-            while conn.execute(query, (handle, CHUNK)).rowcount == CHUNK:
-                pass
+    def _deleted_together(self, conn: Connection, handle: bytes) -> bool:
+        """Delete in one transaction and one round trip; False where a table had more than was counted."""
+        with conn.pipeline(), conn.transaction():
+            ran = [conn.execute(query, (handle, CHUNK)) for query in self._deletes]
+        return all(done.rowcount < CHUNK for done in ran)
 
-    def _counts(self, link: Link, scope: Scope) -> dict[str, int]:
+    def _counts(self, scope: Scope) -> dict[str, int]:
         if scope.handle is None:
             return dict.fromkeys((entry.name for entry in self._entries), 0)
-        parts = [
-            sql.SQL("SELECT {name}, (" + _COUNT + ")").format(
-                name=sql.Literal(entry.name), table=sql.Identifier(entry.place)
-            )
-            for entry in self._entries
-        ]
-        query = sql.SQL(" UNION ALL ").join(parts)
         with translate():
-            rows = link().execute(query, (scope.handle,) * len(parts)).fetchall()
-        return dict(rows)
+            return dict(self._observing().execute(self._count, {"handle": scope.handle}).fetchall())
+
+
+def _named(query: str, entry: Entry) -> str:
+    names = {"name": sql.Literal(entry.name), "table": sql.Identifier(entry.place)}
+    return sql.SQL(query).format(**names).as_string()
 
 
 class SubjectsEraser:

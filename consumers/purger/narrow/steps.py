@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
+import psycopg
 from psycopg.types.json import Jsonb
 
 from consumers.extractor.ids import turn_id
@@ -72,10 +73,13 @@ class Narrow:
             self._keep(held, items, waits)
         return True
 
-    def words_of(self, held: book.Held) -> None:
+    def groups_of(self, held: book.Held) -> psycopg.Cursor[tuple[bytes]]:
+        """Ask for the handles of others' groups in which an erased person spoke."""
+        return self.conn.execute(SQL.groups_of_author, {"ref": held.subject})
+
+    def words_of(self, held: book.Held, groups: Iterable[bytes]) -> None:
         """Cut what an erased person said in others' groups, group by group (W11)."""
-        rows = self.conn.execute(SQL.groups_of_author, {"ref": held.subject}).fetchall()
-        for (handle,) in rows:
+        for handle in groups:
             self._in_group(held, handle)
 
     def _in_group(self, held: book.Held, handle: bytes) -> None:
@@ -116,7 +120,7 @@ class Narrow:
             handle, epoch, _ = row or (None, 0, {})
             kept = self._kept(held)
             if fence is not None:
-                self._blocked(held, handle, epoch, fence)
+                book.set_blocked(self.conn, held, (handle, epoch), fence)
             if handle is not None:
                 self._departing(held)
                 kept = self._cut(handle, epoch, kept, tenant, selector)
@@ -130,8 +134,6 @@ class Narrow:
         known = Items.from_json(kept["ids"])
         fresh = find(self.conn, keys, selector)
         self._entomb(tenant, selector, keys, fresh.messages)
-        done = cut(self.conn, keys, fresh, epoch, self.rules)
-        tell_changes(self.conn, done.changed)
         known.add(fresh)
         # An intent may have been committed for a memory that was cut in an earlier pass.
         late = self.conn.execute(SQL.points, (handle, list(known.memories))).fetchall()
@@ -150,16 +152,6 @@ class Narrow:
             refs += [turn_id(keys, message) for message in messages]
             self.vault.add_tombstones(refs)
         passing("entombed")
-
-    def _blocked(self, held: book.Held, handle: bytes | None, epoch: int, fence: Mapping[str, int]) -> None:
-        values = {
-            "id": held.id,
-            "owner": held.owner,
-            "handle": handle,
-            "epoch": epoch,
-            "fence": Jsonb(dict(fence)),
-        }
-        self.conn.execute(book.SQL.block_erasure, values)
 
     def _asked(self, held: book.Held) -> tuple[str, Selector]:
         request = self.vault.request(held.id)

@@ -48,8 +48,8 @@ class OwnersEraser:
 
     def plan(self, scope: Scope) -> Plan:
         """Count artefacts that descend from the scope, those ordered already among them."""
-        edges = _edges(self._erasing, scope)
-        ordered = sum(count for *_, count in _states(self._erasing, scope))
+        edges = _edges(self._observing, scope)
+        ordered = sum(count for *_, count in _states(self._observing, scope))
         return Plan(scope, {ARTEFACTS: ordered + len({edge[0] for edge in edges}), EDGES: len(edges)})
 
     def erase(self, plan: Plan) -> None:
