@@ -110,7 +110,6 @@ def set_plan(conn: Connection, held: Held, counts: Mapping[str, int], digest: st
     conn.execute(SQL.set_plan, values)
 
 
-def refuse_plan(conn: Connection, held: Held) -> None:
 def set_blocked(
     conn: Connection,
     held: Held,
@@ -140,6 +139,7 @@ def set_blocked(
     conn.execute(SQL.block_erasure, values)
 
 
+def refuse_plan(conn: Connection, held: Held) -> None:
     """End a request whose plan is not the one that its dry run showed."""
     conn.execute(SQL.refuse_plan, {"id": held.id, "owner": held.owner})
 

@@ -134,6 +134,8 @@ class Narrow:
         known = Items.from_json(kept["ids"])
         fresh = find(self.conn, keys, selector)
         self._entomb(tenant, selector, keys, fresh.messages)
+        done = cut(self.conn, keys, fresh, epoch, self.rules)
+        tell_changes(self.conn, done.changed)
         known.add(fresh)
         # An intent may have been committed for a memory that was cut in an earlier pass.
         late = self.conn.execute(SQL.points, (handle, list(known.memories))).fetchall()
