@@ -6,7 +6,7 @@ codes only, never content or a natural id.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import MAXYEAR, MINYEAR, UTC, datetime
 from typing import Annotated, Any, Literal, Self
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -48,10 +48,11 @@ def _check_zone(name: str) -> str:
 
 
 def _check_instant(at: datetime) -> datetime:
-    try:
-        at.astimezone(UTC)
-    except OverflowError:
-        raise ValueError("a time outside the years 1 to 9999") from None
+    if not MINYEAR < at.year < MAXYEAR:
+        try:
+            at.astimezone(UTC)
+        except OverflowError:
+            raise ValueError("a time outside the years 1 to 9999") from None
     return at
 
 

@@ -241,8 +241,8 @@ def _check_time(event: BaseModel, taken_ms: int) -> None:
 
 
 def _check_text(turn: Turn, size: int) -> None:
-    texts = [part.text for part in turn.parts]
-    if not any(text and not text.isspace() for text in texts):
+    texts = [turn.text] if turn.text is not None else [part.text for part in turn.segments or ()]
+    if not any(map(str.strip, texts)):
         raise InvalidEvent("empty_text")
     # Text is never longer than the JSON around it, so most turns need no counting.
     if size > MAX_TEXT_BYTES and sum(len(text.encode()) for text in texts) > MAX_TEXT_BYTES:

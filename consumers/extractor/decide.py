@@ -117,7 +117,8 @@ class _Run:
         if row.heard.revision:
             self._withdraw(row.id)
         (result.revised if stored else result.turns)[row.id] = row
-        self._note(row.keys, row.heard.kinds, row.heard.position)
+        if row.heard.kinds:
+            self._note(row.keys, row.heard.kinds, row.heard.position)
         for ordinal, draft in enumerate(row.heard.drafts):
             name = candidate_id(row.keys, row.id, row.heard.revision, ordinal)
             result.candidates[name] = CandidateRow(

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import NamedTuple
 
 from consumers.deadletters import DeadLetter
 from schemas.records import Draft
@@ -15,8 +16,7 @@ from stores.subjects import SubjectRow
 from streams.codec import Position
 
 
-@dataclass(frozen=True, slots=True)
-class Heard:
+class Heard(NamedTuple):
     """A turn that is valid and screened; nothing unscreened is left in it.
 
     ``subject``, ``author``, ``consent`` (of the conversation) and ``tombstone`` are keyed hashes under

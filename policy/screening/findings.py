@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from policy.screening.found import PLACEHOLDER
+from policy.screening.hints import Hints
 from policy.screening.spans import screen
 from schemas.words import Sensitivity
 
@@ -63,6 +64,37 @@ _PERSONAL = (PHONE, MAIL, ADDRESS)
 _SENSITIVE = (HEALTH, PAYMENT, MONEY, IDENTITY)
 
 
+_HINTS = Hints(
+    {
+        ADDRESS: (
+            *("street", " st", "ave", "road", " rd", "boulevard", "blvd", "lane", "drive", "court", "square"),
+            *("address", "zip", "postcode", "号", "栋", "幢", "单元", "室", "址"),
+        ),
+        HEALTH: (
+            *("allerg", "diabet", "asthma", "cancer", "tumo", "hiv", "aids", "depress", "bipolar", "anxiety", "panic"),
+            *("epilep", "migraine", "hypertens", "blood pressure", "pregnan", "medication", "insulin", "insomnia"),
+            *("diagnos", "surger", "chemo", "therap", "psychiatr", "disorder", "adhd", "autis", "disab", "intoleran"),
+            *("celiac", "coeliac", "infect", "disease", "illness", "syndrome", "arthritis", "stroke", "heart "),
+            *("antidepress", "过敏", "糖尿", "高血", "哮喘", "癌", "肿瘤", "郁", "焦虑症", "恐慌症", "癫痫", "头痛"),
+            *("孕", "流产", "药", "处方", "胰岛", "失眠", "诊", "手术", "化疗", "心理咨询", "精神科", "残疾", "耐受"),
+            *("感染", "病", "肝炎", "艾滋", "症状", "贫血", "住院", "自闭", "多动症", "痛风"),
+        ),
+        PAYMENT: ("card", "bank", "iban", "cvv", "信用卡", "银行", "支付", "卡号", "付款"),
+        MONEY: (
+            *("salary", "income", "wage", "pay", "debt", "savings", "rent", "mortgage", "i earn", "i owe", "i make"),
+            *("net worth", "balance", "$", "\u20ac", "\u00a3", "\u00a5", "工资", "薪", "收入", "存款", "欠"),
+            *("房贷", "余额", "负债"),
+        ),
+        IDENTITY: (
+            *("passport", "social security", "ssn", "licen", "id card", "id number", "national id"),
+            *("身份证", "护照", "证号", "社保"),
+        ),
+    }
+)
+"""Pieces of lower-cased text without which the pattern of a category cannot match."""
+_PATTERNS = {ADDRESS: _ADDRESS, HEALTH: _HEALTH, PAYMENT: _PAYMENT, MONEY: _MONEY, IDENTITY: _IDENTITY}
+
+
 def findings(text: str) -> frozenset[str]:
     """Return the categories of protected content in ``text``, fixed words only.
 
@@ -78,10 +110,7 @@ def findings(text: str) -> frozenset[str]:
         found.add(MAIL)
     if _has_phone(screened.text):
         found.add(PHONE)
-    lowered = text.lower()
-    found.update(
-        name for name, hints, pattern in _PATTERNS if any(map(lowered.__contains__, hints)) and pattern.search(text)
-    )
+    found.update(name for name in _HINTS.of(text.lower()) if _PATTERNS[name].search(text))
     return frozenset(found)
 
 
@@ -115,145 +144,3 @@ def _is_phone(number: str) -> bool:
         except phonenumbers.NumberParseException:
             continue
     return False
-
-
-# Pieces of lower-cased text without which the pattern beside them cannot match: they cost a tenth of it.
-_ADDRESS_HINTS = (
-    *(
-        "street",
-        " st",
-        "ave",
-        "road",
-        " rd",
-        "boulevard",
-        "blvd",
-        "lane",
-        "drive",
-        "court",
-        "square",
-        "address",
-        "zip",
-        "postcode",
-    ),
-    *("号", "栋", "幢", "单元", "室", "址"),
-)
-_HEALTH_HINTS = (
-    *(
-        "allerg",
-        "diabet",
-        "asthma",
-        "cancer",
-        "tumo",
-        "hiv",
-        "aids",
-        "depress",
-        "bipolar",
-        "anxiety",
-        "panic",
-        "epilep",
-        "migraine",
-    ),
-    *(
-        "hypertens",
-        "blood pressure",
-        "pregnan",
-        "medication",
-        "insulin",
-        "insomnia",
-        "diagnos",
-        "surger",
-        "chemo",
-        "therap",
-    ),
-    *(
-        "psychiatr",
-        "disorder",
-        "adhd",
-        "autis",
-        "disab",
-        "intoleran",
-        "celiac",
-        "coeliac",
-        "infect",
-        "disease",
-        "illness",
-        "syndrome",
-    ),
-    *(
-        "arthritis",
-        "stroke",
-        "heart ",
-        "过敏",
-        "糖尿",
-        "高血",
-        "哮喘",
-        "癌",
-        "肿瘤",
-        "郁",
-        "焦虑症",
-        "恐慌症",
-        "癫痫",
-        "头痛",
-        "孕",
-        "流产",
-    ),
-    *(
-        "药",
-        "处方",
-        "胰岛",
-        "失眠",
-        "诊",
-        "手术",
-        "化疗",
-        "心理咨询",
-        "精神科",
-        "残疾",
-        "耐受",
-        "感染",
-        "病",
-        "肝炎",
-        "艾滋",
-        "症状",
-        "贫血",
-    ),
-    *("住院", "自闭", "多动症", "痛风"),
-)
-_PAYMENT_HINTS = ("card", "bank", "iban", "cvv", "信用卡", "银行", "支付", "卡号", "付款")
-_MONEY_HINTS = (
-    *(
-        "salary",
-        "income",
-        "wage",
-        "pay",
-        "debt",
-        "savings",
-        "rent",
-        "mortgage",
-        "i earn",
-        "i owe",
-        "i make",
-        "net worth",
-        "balance",
-    ),
-    *("$", "\u20ac", "\u00a3", "\u00a5", "工资", "薪", "收入", "存款", "欠", "房贷", "余额", "负债"),
-)
-_IDENTITY_HINTS = (
-    "passport",
-    "social security",
-    "ssn",
-    "licen",
-    "id card",
-    "id number",
-    "national id",
-    "身份证",
-    "护照",
-    "证号",
-    "社保",
-)
-_PATTERNS = (
-    (ADDRESS, _ADDRESS_HINTS, _ADDRESS),
-    (HEALTH, _HEALTH_HINTS, _HEALTH),
-    (PAYMENT, _PAYMENT_HINTS, _PAYMENT),
-    (MONEY, _MONEY_HINTS, _MONEY),
-    (IDENTITY, _IDENTITY_HINTS, _IDENTITY),
-)

@@ -11,21 +11,8 @@ import re
 from policy.screening.found import PASSWORD, Found
 
 HINTS = (
-    "passw",
-    "passp",
-    "passc",
-    "pwd",
-    "pin",
-    "secret",
-    "cvv",
-    "cvc",
-    "密码",
-    "口令",
-    "验证码",
-    "密钥",
-    "秘钥",
-    "令牌",
-    "暗号",
+    *("passw", "passp", "passc", "pwd", "pin", "security", "secret", "cvv", "cvc"),
+    *("密码", "口令", "验证码", "密钥", "秘钥", "令牌", "暗号"),
 )
 
 _NAME = r"(?:pass(?:word|wd|phrase|code)|pwd|pin(?:[ -]?(?:code|number))?|cvv|cvc|security code|secret (?:word|code))"

@@ -1,6 +1,6 @@
 """The one screening function: text in, text with every secret span replaced by its type out.
 
-Nearly all turns hold nothing, so a prefilter of substring searches decides first whether any detector
+Nearly all turns hold nothing, so a prefilter of substrings decides first whether any detector
 runs at all. It may say yes too often, never no where a detector would have found something.
 """
 
@@ -12,14 +12,16 @@ from dataclasses import dataclass
 
 from policy.screening import numbers, passwords, tokens
 from policy.screening.found import PLACEHOLDER, Found
+from policy.screening.hints import Hints
 
 # Full-width ASCII to ASCII, one to one, so that offsets stay true.
 _WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {0x3000: 0x20}
 _WIDE = re.compile(r"[\uff01-\uff5e]")
 # Seven digits, however spaced: no card, account or identity number is shorter.
 _DIGITS = re.compile(r"\d(?:[ .\-]?\d){6}")
+# A run long enough for a token; Chinese prose has no spaces, so it is no word that is looked for.
 _LONG = re.compile(r"[!-~]{20}")
-_LONG_WORD = 20
+_HINTS = Hints({tokens: tokens.HINTS, passwords: passwords.HINTS, numbers: numbers.HINTS})
 # Two replacements in a row uncover each other rarely; a third has never been seen.
 _ROUNDS = 4
 
@@ -59,13 +61,13 @@ def screen(text: str) -> Screened:
 
 def _find(text: str) -> list[Found]:
     plain = _plain(text)
-    lowered = plain.lower()
+    hints = _HINTS.of(plain.lower())
     found: list[Found] = []
-    if any(map(lowered.__contains__, tokens.HINTS)) or _has_long_word(plain):
+    if tokens in hints or _LONG.search(plain):
         found += tokens.find(plain)
-    if any(map(lowered.__contains__, passwords.HINTS)):
+    if passwords in hints:
         found += passwords.find(plain)
-    if _DIGITS.search(plain) or any(map(lowered.__contains__, numbers.HINTS)):
+    if numbers in hints or _DIGITS.search(plain):
         found += numbers.find(plain)
     return found
 
@@ -82,11 +84,6 @@ def _plain(text: str) -> str:
 
 def _blank(match: re.Match[str]) -> str:
     return "\0" * len(match[0])
-
-
-def _has_long_word(text: str) -> bool:
-    """True where a run is long enough for a token; Chinese prose has no spaces, so its runs are looked at."""
-    return max(map(len, text.split()), default=0) >= _LONG_WORD and _LONG.search(text) is not None
 
 
 def _hits(screened: Screened) -> Iterable[tuple[str, int, int]]:

@@ -15,24 +15,9 @@ from policy.screening.found import API_KEY, PRIVATE_KEY, TOKEN, Found
 
 # Substrings of lower-cased text without which no pattern below can match.
 HINTS = (
-    *(
-        "sk-",
-        "sk_",
-        "rk_",
-        "pk_",
-        "akia",
-        "asia",
-        "abia",
-        "acca",
-        "gh",
-        "xox",
-        "eyj",
-        "bearer ",
-        "-----begin",
-        "aiza",
-        "glpat-",
-    ),
-    *("npm_", "://", "api", "hf_", "ya29.", "sg.", "token", "secret", "key"),
+    *("sk-", "sk_", "rk_", "pk_", "akia", "asia", "abia", "acca", "ghp_", "gho_", "ghu_", "ghs_", "ghr_"),
+    *("github_pat_", "xox", "eyj", "bearer", "-----begin", "aiza", "glpat-", "npm_", "://", "hf_", "ya29.", "sg."),
+    *("token", "secret", "key"),
 )
 
 _KEYS = re.compile(

@@ -11,6 +11,11 @@ from consumers.extractor.rules.objects_en import object_key, parts
 from consumers.extractor.rules.subject_en import I_AM
 
 _RULES = (*identity_en.RULES, *life_en.RULES)
+_BY_CUE: dict[str, list[int]] = {}
+"""Rules by the words of which they need one: few sentences hold more than two such words, and rules are many."""
+for _number, _rule in enumerate(_RULES):
+    for _word in _rule[0]:
+        _BY_CUE.setdefault(_word, []).append(_number)
 _VAGUE_LEARNING = re.compile(
     r"^(?:a |an |some |any |many |more |new |about |how to (?:be|do|deal|cope|manage my)\b|to (?:be|do"
     r"|deal|cope|accept|love|let|relax|control|manage|face|say|live)\b|from\b|lots?\b|it\b|that\b"
@@ -25,9 +30,8 @@ _VAGUE_LEARNING = re.compile(
 def find(text: str, words: Set[str]) -> Iterator[Claim]:
     """Yield every stable fact that the speaker states about themselves in a sentence of these words."""
     plain = _lifted(text.replace("\u2019", "'"))
-    for cue, pattern, make in _RULES:
-        if cue.isdisjoint(words):
-            continue
+    for rule in sorted({rule for word in words & _BY_CUE.keys() for rule in _BY_CUE[word]}):
+        _, pattern, make = _RULES[rule]
         for match in pattern.finditer(plain):
             claim = make(match)
             if claim is not None:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
-_END = re.compile(r"[。！？!?…\n]+[\"'”’」）)]*|[.;；]+[\"'”’)]*(?=\s|$)|[；;]|~{1,3}\s")
+# One set of characters in front, so that most of a text is passed over without trying the alternatives.
+_END = re.compile(
+    r"[。！？!?…\n.;；~](?:(?<=[。！？!?…\n])[。！？!?…\n]*[\"'”’」）)]*|(?<=[.;；])[.;；]*[\"'”’)]*(?=\s|$)|(?<=[；;])"
+    r"|(?<=~)~{0,2}\s)"
+)
 # A stop after these ends no sentence.
 _ABBREVIATION = re.compile(
     r"(?:\b(?:mr|mrs|ms|dr|st|vs|etc|e\.g|i\.e|no|u\.s|jr|sr|prof|inc|ltd|approx)|\b[A-Za-z])\.$", re.IGNORECASE
@@ -66,8 +70,7 @@ _QUESTION_ZH = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Sentence:
+class Sentence(NamedTuple):
     """A sentence at its offset in the segment; ``asks`` where it ends in a question mark."""
 
     text: str
@@ -96,7 +99,9 @@ def _sentence(text: str, begin: int, end: int, stop: str) -> Sentence | None:
     if not trimmed:
         return None
     offset = begin + raw.index(trimmed)
-    return Sentence(trimmed, offset, "?" in stop or "？" in stop, _CJK.search(trimmed) is not None)
+    return Sentence(
+        trimmed, offset, "?" in stop or "？" in stop, not trimmed.isascii() and _CJK.search(trimmed) is not None
+    )
 
 
 _HEDGE = re.compile(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Set
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from policy.text import fold
 
@@ -23,6 +23,8 @@ _HINT_MARKS = re.compile(
     r"|截图|通知|公告|说明|短信|消息|文档|工具|日志|帖子|评论|发件人|主题",
     re.MULTILINE,
 )
+_ASCII_MARKS = ("```", ">", "<", "----", '"')
+"""The marks above that are ASCII, without what stands around them."""
 _FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _QUOTE_LINES = re.compile(r"^[ \t]*>.*(?:\n|\Z)", re.MULTILINE)
 _HEADER = re.compile(
@@ -59,8 +61,7 @@ _SOMEBODY_SPEAKS = re.compile(
 _MAX_SPANS = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Stretch:
+class Stretch(NamedTuple):
     """A stretch of a segment, and whether it is the speaker's own words."""
 
     start: int
@@ -89,6 +90,8 @@ def _hints(text: str, words: Set[str]) -> bool:
     hints = words & _HINT_WORDS
     if hints and (not hints <= _HEADER_WORDS or ":" in text):
         return True
+    if text.isascii() and not any(map(text.__contains__, _ASCII_MARKS)):
+        return False
     return _HINT_MARKS.search(text) is not None
 
 
