@@ -19,7 +19,8 @@ from recall.model import Kept, Question
 from recall.truth import Person, unmoved
 from schemas.errors import KeyMissing, PartUnavailable
 from schemas.settings import Settings
-from stores.cache import recall_key, redis_client
+from stores.cache import recall_entry, recall_key, redis_client
+from stores.copies import Recorded
 from stores.database import Connection
 from stores.sealing import SubjectKeys
 
@@ -76,6 +77,10 @@ class AnswerCache:
         ]
         return recall_key(who.handle, who.epoch, who.generation, keys.id("recall", orjson.dumps(asked)))
 
+    def entry(self, key: str) -> bytes:
+        """The id of what lies under a key, as the lineage has it."""
+        return recall_entry(key)
+
     def read(self, key: str, who: Person, keys: SubjectKeys) -> Kept | None:
         """The answer under a key, None where there is none that holds."""
         sealed = self._guarded(lambda store: store.read(key))
@@ -89,8 +94,10 @@ class AnswerCache:
         self._count("hit")
         return kept
 
-    def keep(self, connection: Connection, key: str, who: Person, keys: SubjectKeys, kept: Kept) -> None:
-        """Keep an answer that was made from what ``who`` was read with.
+    def keep(
+        self, connection: Connection, key: str, who: Person, keys: SubjectKeys, kept: Kept, recorded: Recorded
+    ) -> None:
+        """Keep an answer that was made from what ``who`` was read with and whose parents are recorded.
 
         It is looked at once more after it was written: an erasure that came in between may have swept the cache before
         it got there. One that comes later finds it.
@@ -100,7 +107,9 @@ class AnswerCache:
         if left <= 0 or len(sealed) > LARGEST:
             return
         try:
-            if self._guarded(lambda store: store.write(key, sealed, left)) is _NOTHING or unmoved(connection, who):
+            if self._guarded(lambda store: store.write(key, sealed, left, recorded)) is _NOTHING or unmoved(
+                connection, who
+            ):
                 return
         except Exception as error:
             log.warning("a kept answer is taken back: %s", type(error).__name__)

@@ -25,10 +25,11 @@ END AS refused) r
 WHERE s.ref = %(ref)s AND s.handle = %(handle)s AND s.epoch = %(epoch)s AND s.consent <> 'paused'
 
 -- name: leave
--- The trace, and the sources of what is shown; at least one row, whose first column says whether the trace was stored.
+-- The trace with its edges and those of what is kept, and the sources of what is shown; at least one row, whose first
+-- column says whether the trace was stored.
 SELECT t.stored, s.memory, s.candidate, s.at, s.body
 FROM (SELECT leave_trace(%(lock)s, %(ref)s, %(handle)s, %(epoch)s, %(id)s, %(policy)s, %(index)s, %(degraded)s,
-                         %(memories)s, %(body)s) AS stored) t
+                         %(memories)s, %(body)s, %(entry)s, %(until)s) AS stored) t
 LEFT JOIN sources s
     ON s.handle = %(handle)s AND s.memory = ANY(%(memories)s) AND s.turn IS NOT NULL AND NOT s.voided
 ORDER BY s.memory, s.row, s.candidate
@@ -36,7 +37,7 @@ ORDER BY s.memory, s.row, s.candidate
 -- name: leave_again
 -- The trace of an answer that was kept.
 SELECT leave_trace(%(lock)s, %(ref)s, %(handle)s, %(epoch)s, %(id)s, %(policy)s, %(index)s, %(degraded)s,
-                   %(memories)s, %(body)s)
+                   %(memories)s, %(body)s, NULL, NULL)
 
 -- name: unmoved
 SELECT 1 FROM subjects

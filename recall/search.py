@@ -28,6 +28,7 @@ from recall.validity import lasts, valid
 from schemas.errors import KeyMissing, SubjectMoved, TransientError, UnknownOutcome
 from schemas.ids import within
 from schemas.words import Sensitivity
+from stores.copies import Recorded
 from stores.database import Connection, translate
 from stores.embeddings import Embedder
 from stores.memories import namespace_hash
@@ -126,25 +127,31 @@ class Recall:
         cache = self._parts.cache
         key = None if cache is None else cache.key(question, who, keys)
         if cache is None or key is None:
-            return self._made(connection, question, lookup.tenant_ref, who, keys)[0]
+            return self._made(connection, question, lookup.tenant_ref, who, keys, None)[0]
         kept = cache.read(key, who, keys)
         if kept is not None:
             return self._again(connection, question, who, keys, kept)
-        answer, kept = self._made(connection, question, lookup.tenant_ref, who, keys)
-        if kept is not None:
-            cache.keep(connection, key, who, keys, kept)
+        answer, made = self._made(connection, question, lookup.tenant_ref, who, keys, cache.entry(key))
+        if made is not None:
+            cache.keep(connection, key, who, keys, *made)
         return answer
 
     def _made(
-        self, connection: Connection, question: Question, tenant_ref: bytes, who: Person, keys: SubjectKeys
-    ) -> tuple[Answer, Kept | None]:
-        """Make an answer, and what may be kept of it."""
+        self,
+        connection: Connection,
+        question: Question,
+        tenant_ref: bytes,
+        who: Person,
+        keys: SubjectKeys,
+        entry: bytes | None,
+    ) -> tuple[Answer, tuple[Kept, Recorded] | None]:
+        """Make an answer, and what may be kept of it under an id."""
         hits = self._hits(question, tenant_ref, who, keys)
         if hits is None:
             return self._without_index(connection, question, who, keys), None
         truth = verify(connection, who, keys, hits, cleared(question.clearance))
         selection = self._select(question, truth)
-        return self._pack(connection, question, who, keys, hits, truth, selection)
+        return self._pack(connection, question, who, keys, hits, truth, selection, entry)
 
     def _again(self, connection: Connection, question: Question, who: Person, keys: SubjectKeys, kept: Kept) -> Answer:
         """Give an answer that was kept, with a trace of its own."""
@@ -227,12 +234,15 @@ class Recall:
         hits: Sequence[Hit],
         truth: Truth,
         selection: Selection,
-    ) -> tuple[Answer, Kept | None]:
+        entry: bytes | None,
+    ) -> tuple[Answer, tuple[Kept, Recorded] | None]:
         sets = [*selection.conflicts, *(tuple(Ranked(m, 0.0, 0.0) for m in group) for group in truth.conflicted)]
         shown = [entry.memory.id for entry in selection.chosen]
         named = list(dict.fromkeys([*shown, *(entry.memory.id for group in sets for entry in group)]))
         seen = seen_of(hits, selection)
-        trace, rows = write_trace(
+        looked_at = [*truth.known, *(memory for group in truth.conflicted for memory in group)]
+        until = lasts(looked_at, min(who.now, question.moment), LONGEST)
+        trace, rows, recorded = write_trace(
             connection,
             who,
             keys,
@@ -241,6 +251,8 @@ class Recall:
             index=self._index_version,
             degraded=False,
             body=trace_body(question, seen),
+            entry=entry,
+            until=until,
         )
         if trace is None:
             # Blocked or paused since the rows were read: what was read is no longer theirs to give.
@@ -249,13 +261,11 @@ class Recall:
         self.usage.add(bytes.fromhex(memory) for memory in shown)
         items = [item_of(entry, sources) for entry in selection.chosen]
         conflicts = [conflict_of(group, sources) for group in sets]
-        looked_at = [*truth.known, *(memory for group in truth.conflicted for memory in group)]
-        until = lasts(looked_at, min(who.now, question.moment), LONGEST).timestamp()
-        kept = Kept(items, conflicts, shown, named, seen, until)
-        return Answer(items, conflicts, trace=trace, session=self._session(question, who, keys)), kept
+        kept = Kept(items, conflicts, shown, named, seen, until.timestamp())
+        return Answer(items, conflicts, trace=trace, session=self._session(question, who, keys)), (kept, recorded)
 
     def _without_index(self, connection: Connection, question: Question, who: Person, keys: SubjectKeys) -> Answer:
-        trace, _ = write_trace(
+        trace = write_trace(
             connection,
             who,
             keys,
@@ -264,7 +274,7 @@ class Recall:
             index=self._index_version,
             degraded=True,
             body=trace_body(question, seen_of((), Selection((), ()))),
-        )
+        ).trace
         return Answer(degraded=True, trace=trace, session=self._session(question, who, keys))
 
     def _session(self, question: Question, who: Person, keys: SubjectKeys) -> Sequence[dict[str, Any]] | None:

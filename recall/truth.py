@@ -7,12 +7,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
 from recall.model import Drop, Known
 from schemas.words import Consent, MemoryStatus, MemoryType, Polarity, Sensitivity, SourceType
+from stores.copies import Recorded
 from stores.database import Connection
 from stores.memory_records import content_of
 from stores.sealing import ID_BYTES, SubjectKeys, lock_of
@@ -129,6 +130,20 @@ def _time(text: str | None) -> datetime | None:
     return None if text is None else datetime.fromisoformat(text)
 
 
+class Left(NamedTuple):
+    """What a recall has left behind.
+
+    Attributes:
+        trace: id of the trace, None where the subject was blocked or paused meanwhile.
+        sources: rows (memory, candidate, at, body) of what is shown.
+        recorded: the answer that may be kept now, its parents are in the lineage.
+    """
+
+    trace: str | None
+    sources: list[tuple[Any, ...]]
+    recorded: Recorded
+
+
 def write_trace(
     connection: Connection,
     who: Person,
@@ -139,16 +154,19 @@ def write_trace(
     index: str,
     degraded: bool,
     body: bytes,
-) -> tuple[str | None, list[tuple[Any, ...]]]:
+    entry: bytes | None = None,
+    until: datetime | None = None,
+) -> Left:
     """Store the trace under the subject's lock and fetch the sources of what is shown, in one round trip.
 
-    Returns:
-        The trace's id, None where the subject was blocked or paused meanwhile, and rows (memory, candidate, at, body).
+    Where the answer is to be kept its edges are stored too: ``entry`` is the id it is kept under, ``until`` its end.
     """
     trace, values = _trace(who, keys, ids, policy, index, degraded, body)
-    rows = connection.execute(SQL.leave, values).fetchall()
+    rows = connection.execute(SQL.leave, values | {"entry": entry, "until": until}).fetchall()
     sources = [row[1:] for row in rows if row[1] is not None]
-    return (trace.hex() if rows[0][0] else None), sources
+    if not rows[0][0]:
+        return Left(None, sources, Recorded())
+    return Left(trace.hex(), sources, Recorded(frozenset({entry} if entry else ())))
 
 
 def write_trace_again(

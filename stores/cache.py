@@ -55,6 +55,11 @@ def recall_key(handle: bytes, epoch: int, generation: int, request: bytes) -> st
     return f"recall:{handle.hex()}:{epoch}:{generation}:{request.hex()}"
 
 
+def recall_entry(key: str) -> bytes:
+    """Return the id by which the lineage knows what lies under a key of a cached recall."""
+    return bytes.fromhex(key.rpartition(":")[2])
+
+
 def handle_pattern(prefix: str, handle: bytes) -> str:
     """Return the pattern of all keys of one handle under one of `PREFIXES`."""
     return f"{prefix}:{handle.hex()}:*"

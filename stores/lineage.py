@@ -1,7 +1,7 @@
 """The lineage of a memory: what it came from, down to turns and controls, and what was made from it.
 
-Edges between rows lie in ``lineage``; a trace's row names its own parents; artefacts of outside owners have theirs
-in ``derivations``; a session window and a cached recall name theirs inside their sealed value.
+Edges lie in ``lineage``, those of copies in Redis too (`stores.copies`); artefacts of outside owners have theirs in
+``derivations``.
 """
 
 from __future__ import annotations
@@ -106,16 +106,18 @@ def graph(conn: Connection, handle: bytes, memory: bytes, opener: Opener | None 
         keys = {found.start, *(key for edge in found.edges for key in edge)}
         for kind in KINDS:
             ids = [key.id for key in keys if key.kind == kind]
-            if ids and kind not in ("window", "cached"):
+            if ids and kind in _TABLES:
                 for row in conn.execute(getattr(_SQL, _TABLES[kind]), (ids,)).fetchall():
                     found.nodes[Key(kind, row[0])] = _node(kind, row, opener)
         if opener is not None:
             _quote(conn, found, handle, opener)
     for key in keys - set(found.nodes):
-        found.nodes[key] = Node(key, about="past its retention")
+        found.nodes[key] = Node(key, about=ELSEWHERE.get(key.kind, "past its retention"))
     return found
 
 
+ELSEWHERE = {"window": "session window", "cached": "kept answer"}
+"""Copies that have no row here; what they are called."""
 _TABLES = {
     "turn": "turns",
     "control": "controls",

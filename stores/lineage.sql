@@ -15,9 +15,10 @@ WITH RECURSIVE up AS (
 SELECT * FROM up
 UNION
 SELECT l.child_kind, l.child, l.parent_kind, l.parent FROM lineage l
-WHERE l.parent = %(id)s AND l.parent_kind = 'memory' AND l.handle = %(handle)s
+WHERE l.parent = %(id)s AND l.parent_kind = 'memory' AND l.handle = %(handle)s AND coalesce(l.until > now(), true)
 UNION
-SELECT 'trace', t.id, 'memory', %(id)s FROM traces t WHERE t.handle = %(handle)s AND t.memories @> ARRAY[%(id)s::bytea]
+SELECT l.child_kind, l.child, l.parent_kind, l.parent FROM up JOIN lineage l ON l.parent = up.parent
+WHERE up.parent_kind = 'turn' AND l.child_kind = 'window' AND l.handle = %(handle)s AND l.until > now()
 UNION
 SELECT 'artefact', d.artefact, d.parent_kind, d.parent FROM derivations d
 WHERE d.parent = %(id)s

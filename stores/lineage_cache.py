@@ -1,62 +1,39 @@
-"""The part of a lineage that lies in Redis: windows that hold its turns, kept answers that show its memory."""
+"""Whether the copies that a lineage names still lie in Redis: session windows and kept answers end by themselves."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 from redis import Redis
 from redis.exceptions import RedisError
 
-from schemas.errors import KeyMissing, PartUnavailable
+from schemas.errors import PartUnavailable
 from stores.cache import handle_pattern
-from stores.lineage import Graph, Key, Node
-from stores.sealing import SubjectKeys
-from stores.windows import WindowStore
+from stores.lineage import ELSEWHERE, Graph, Key
 
 _STEP = 2000
+_PREFIXES = {"window": "window", "recall": "cached"}
 
 
-def add_cached(found: Graph, client: Redis, keys: SubjectKeys) -> None:
-    """Add windows and kept answers; each names its parents inside its sealed value.
+def look_after_copies(found: Graph, client: Redis, handle: bytes) -> None:
+    """Say of each window and each kept answer of a graph whether it is there now.
 
     Raises:
         PartUnavailable: Redis does not answer.
     """
-    turns = {key.id.hex(): key for key in found.nodes if key.kind == "turn"}
-    windows = WindowStore(client)
-    for name in _names(client, "window", keys.handle):
-        _, _, epoch, conversation = name.split(":")
-        window = windows.read(keys, int(epoch), bytes.fromhex(conversation)) or ()
-        key = Key("window", bytes.fromhex(conversation))
-        parents = [turns[turn.id] for turn in window if turn.id in turns]
-        _add(found, key, parents, f"session window of {len(window)} turns")
-    for name in _names(client, "recall", keys.handle):
+    held = set(_held(client, handle))
+    for key in [key for key in found.nodes if key.kind in ELSEWHERE]:
+        about = ELSEWHERE[key.kind] + ("" if key in held else ", gone by now")
+        found.nodes[key] = replace(found.nodes[key], about=about)
+
+
+def _held(client: Redis, handle: bytes) -> Iterator[Key]:
+    for prefix, kind in _PREFIXES.items():
         with _translated():
-            sealed = client.get(name)
-        if isinstance(sealed, bytes) and _shows(keys, name, sealed, found.start.id):
-            key = Key("cached", bytes.fromhex(name.rpartition(":")[2]))
-            _add(found, key, [found.start], f"kept answer of generation {name.split(':')[3]}")
-
-
-def _add(found: Graph, key: Key, parents: list[Key], about: str) -> None:
-    if parents:
-        found.nodes[key] = Node(key, about=about)
-        found.edges |= {(key, parent) for parent in parents}
-
-
-def _names(client: Redis, prefix: str, handle: bytes) -> Iterator[str]:
-    with _translated():
-        for name in client.scan_iter(match=handle_pattern(prefix, handle), count=_STEP):
-            yield name.decode("ascii")
-
-
-def _shows(keys: SubjectKeys, name: str, sealed: bytes, memory: bytes) -> bool:
-    try:
-        return memory.hex().encode() in keys.open(name.encode(), sealed)
-    except KeyMissing:
-        # Damaged or planted: nobody is ever shown it.
-        return False
+            for name in client.scan_iter(match=handle_pattern(prefix, handle), count=_STEP):
+                yield Key(kind, bytes.fromhex(name.decode("ascii").rpartition(":")[2]))
 
 
 @contextmanager

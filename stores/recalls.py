@@ -10,6 +10,8 @@ from redis import Redis
 from redis.exceptions import RedisError
 
 from schemas.errors import PartUnavailable
+from stores.cache import recall_entry
+from stores.copies import Recorded
 
 
 class RecallStore:
@@ -24,8 +26,13 @@ class RecallStore:
         with _translated():
             return cast("bytes | None", self._client.get(key))
 
-    def write(self, key: str, sealed: bytes, milliseconds: int) -> None:
-        """Keep something for a time."""
+    def write(self, key: str, sealed: bytes, milliseconds: int, recorded: Recorded) -> None:
+        """Keep something for a time.
+
+        Raises:
+            Refused: nobody has recorded what it was made from.
+        """
+        recorded.require(recall_entry(key))
         with _translated():
             self._client.set(key, sealed, px=milliseconds)
 

@@ -25,7 +25,9 @@ SELECT handle, body, memory, memory, version, status, actor, rule, candidate FRO
 SELECT handle, body, candidate, memory, candidate, turn, at FROM sources;
 
 -- name: lineage
-SELECT handle, NULL::bytea, child, child_kind, child, parent_kind, parent FROM lineage;
+-- Without copies: which of them there are is a matter of who asked when.
+SELECT handle, NULL::bytea, child, child_kind, child, parent_kind, parent FROM lineage
+WHERE child_kind NOT IN ('trace', 'cached', 'window');
 
 -- name: vectors
 SELECT handle, NULL::bytea, memory, memory, version, state FROM vectors;

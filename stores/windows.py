@@ -6,7 +6,7 @@ by place are the window, in whatever order and however often they arrive.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any, Final, cast
@@ -17,6 +17,7 @@ from redis.exceptions import RedisError
 
 from schemas.errors import KeyMissing, PartUnavailable
 from stores.cache import window_key
+from stores.copies import Edge, Place, Recorded
 from stores.sealing import SubjectKeys
 
 TURNS: Final = 10
@@ -64,8 +65,8 @@ class WindowTurn:
 
 
 Window = tuple[WindowTurn, ...]
-Place = tuple[bytes, int, bytes]
-"""Handle, epoch and keyed hash of a conversation: what names a window."""
+Record = Callable[[Mapping[Place, Collection[bytes]]], Recorded]
+"""Records which turns will lie in which windows; nothing is written before."""
 
 
 def merged(*parts: Iterable[WindowTurn], most: int = TURNS) -> Window:
@@ -125,31 +126,36 @@ class WindowStore:
         self,
         keys: Mapping[bytes, SubjectKeys],
         additions: Mapping[Place, Iterable[WindowTurn]],
+        record: Record,
         held: Mapping[Place, bytes] | None = None,
-    ) -> None:
+    ) -> list[Edge]:
         """Merge turns into windows and keep them for another week; one round trip where nobody else writes them.
 
         Args:
             keys: by handle.
             additions: turns by window.
+            record: called with the windows that are about to be written.
             held: what `held` gave a moment ago, to save asking again.
+
+        Returns:
+            Windows and turns that lie in them no more.
 
         Raises:
             PartUnavailable: Redis does not answer, or others kept writing these windows.
+            Refused: a window whose turns were not recorded.
         """
         pending = dict(additions)
+        scrolled: list[Edge] = []
         for _ in range(_ATTEMPTS):
             before = held if held is not None else self.held(pending)
-            changed: dict[Place, tuple[bytes, bytes]] = {}
-            for place, turns in pending.items():
-                own = keys[place[0]]
-                known = _opened(own, place, before[place]) or ()
-                window = merged(known, turns)
-                if window != known:
-                    changed[place] = before[place], own.seal(place[2], _plain(window))
-            lost = self._swap(changed)
+            known = {place: _opened(keys[place[0]], place, before[place]) or () for place in pending}
+            windows = {place: merged(known[place], turns) for place, turns in pending.items()}
+            changed = {place: window for place, window in windows.items() if window != known[place]}
+            lost = self._swap(keys, before, changed, record) if changed else []
+            for place in set(changed) - set(lost):
+                scrolled += [(place[2], turn) for turn in _ids(known[place]) - _ids(changed[place])]
             if not lost:
-                return
+                return scrolled
             pending, held = {place: pending[place] for place in lost}, None
         raise PartUnavailable("Redis: session windows are contended")
 
@@ -163,14 +169,21 @@ class WindowStore:
             with _translated():
                 self._client.delete(*(window_key(*place) for place in places))
 
-    def _swap(self, changed: Mapping[Place, tuple[bytes, bytes]]) -> list[Place]:
-        """Replace windows that are still what they were; give those that are not."""
-        if not changed:
-            return []
+    def _swap(
+        self,
+        keys: Mapping[bytes, SubjectKeys],
+        before: Mapping[Place, bytes],
+        changed: Mapping[Place, Window],
+        record: Record,
+    ) -> list[Place]:
+        """Record and replace windows that are still what they were; give those that are not."""
+        recorded = record({place: _ids(window) for place, window in changed.items()})
         with _translated():
             pipe = self._client.pipeline(transaction=False)
-            for place, (before, after) in changed.items():
-                pipe.eval(_COMPARE_AND_SET, 1, window_key(*place), before, after, str(TTL_SECONDS))
+            for place, window in changed.items():
+                recorded.require(place[2])
+                after = keys[place[0]].seal(place[2], _plain(window))
+                pipe.eval(_COMPARE_AND_SET, 1, window_key(*place), before[place], after, str(TTL_SECONDS))
             return [place for place, done in zip(changed, pipe.execute(), strict=True) if not done]
 
 
@@ -180,6 +193,10 @@ def _translated() -> Iterator[None]:
         yield
     except RedisError as error:
         raise PartUnavailable(f"Redis: {type(error).__name__}") from None
+
+
+def _ids(window: Window) -> set[bytes]:
+    return {bytes.fromhex(turn.id) for turn in window}
 
 
 def _plain(window: Window) -> bytes:

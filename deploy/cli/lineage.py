@@ -61,7 +61,7 @@ def _found(settings: Settings, tenant: str, memory: bytes, opened: bool) -> Grap
     from stores.cache import redis_client
     from stores.database import connect
     from stores.lineage import Opener, graph, whose
-    from stores.lineage_cache import add_cached
+    from stores.lineage_cache import look_after_copies
     from stores.vault import open_vault
 
     with closing(open_vault(settings)) as vault:
@@ -73,12 +73,12 @@ def _found(settings: Settings, tenant: str, memory: bytes, opened: bool) -> Grap
             if held is None:
                 return None
             handle, _ = held
-            keys = vault.data_keys([handle])[handle]
-            found = graph(conn, handle, memory, Opener(keys, lookup) if opened else None)
+            opener = Opener(vault.data_keys([handle])[handle], lookup) if opened else None
+            found = graph(conn, handle, memory, opener)
         if settings.redis:
             try:
                 with closing(redis_client(settings)) as client:
-                    add_cached(found, client, keys)
+                    look_after_copies(found, client, handle)
             except PartUnavailable as error:
-                note(f"without what is cached: {error}")
+                note(f"whether copies are still there was not looked at: {error}")
         return found

@@ -7,11 +7,13 @@ import threading
 
 from recall.api.context import Context
 from schemas.errors import ObelusError
+from stores.copies import lapse
 from stores.database import translate
 
 log = logging.getLogger(__name__)
 
 _PERIOD_SECONDS = 2.0
+_ROUNDS_A_LAPSE = 30
 # Two missed rounds and a bit: the database has not answered since.
 _STALE_ROUNDS = 3
 
@@ -25,6 +27,7 @@ class Housekeeping:
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="housekeeping", daemon=True)
         self._missed = 0
+        self._rounds = 0
 
     def start(self) -> None:
         """Warm up what is slow the first time, then do the chores until stopped."""
@@ -54,7 +57,11 @@ class Housekeeping:
     def _round(self) -> None:
         try:
             with translate(), self._context.pool.connection() as connection:
-                connection.execute("SELECT 1")
+                if self._rounds % _ROUNDS_A_LAPSE == 0:
+                    lapse(connection, "cached")
+                else:
+                    connection.execute("SELECT 1")
+            self._rounds += 1
             self._context.recall.usage.write()
             self._missed = 0
         except ObelusError as error:

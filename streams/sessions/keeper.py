@@ -12,12 +12,13 @@ from redis import Redis
 
 from schemas.errors import SubjectMoved, TransientError
 from schemas.words import Consent
+from stores.copies import Place, WindowEdges
 from stores.database import Connection, translate
 from stores.sealing import Lookup, SubjectKeys, lock_of
 from stores.sql import load
 from stores.subjects import Pair, SubjectRow, ensure_subjects, load_by_ref, lock_refs
 from stores.vault import Vault
-from stores.windows import TURNS, Place, WindowStore, WindowTurn
+from stores.windows import TURNS, WindowStore, WindowTurn
 from streams.codec import Record
 from streams.sessions.consent import Words
 from streams.sessions.heard import Heard, Ordered, hear
@@ -42,12 +43,16 @@ class _People:
 class Keeper:
     """Merges turns into windows; one at a time, for one log."""
 
-    def __init__(self, connection: Connection, vault: Vault, client: Redis, log: int) -> None:
-        """Take the stores, and the number of ``memory.turns`` in table ``logs``."""
+    def __init__(self, connection: Connection, vault: Vault, client: Redis, log: int, edges: WindowEdges) -> None:
+        """Take the stores, the number of ``memory.turns`` in table ``logs``, and what records where windows come from.
+
+        Edges are committed while this connection holds the locks, so that none is written for a person who is erased.
+        """
         self._connection = connection
         self._vault = vault
         self._windows = WindowStore(client)
         self._log = log
+        self._edges = edges
         self._words = Words()
         self._touched: set[Place] = set()
         self._settled: set[int] = set()
@@ -137,19 +142,23 @@ class Keeper:
         unknown = [place for place, window in held.items() if place not in self._touched or not window]
         stored = self._stored(unknown, keys)
         additions = {place: (*turns, *stored.get(place, ())) for place, turns in by_window.items()}
-        self._windows.merge(keys, additions, held)
+        self._edges.scrolled(self._windows.merge(keys, additions, self._edges.record, held))
         try:
             now = load_by_ref(self._connection, people.rows)
             moved = any(now[ref].handle != row.handle for ref, row in people.rows.items())
         except psycopg.Error:
-            self._windows.drop(by_window)
+            self._take_back(by_window)
             raise
         if moved:
-            self._windows.drop(by_window)
+            self._take_back(by_window)
             raise SubjectMoved
         if len(self._touched) > _MOST_TOUCHED:
             self._touched.clear()
         self._touched.update(by_window)
+
+    def _take_back(self, places: Collection[Place]) -> None:
+        self._windows.drop(places)
+        self._edges.drop(places)
 
     def _stored(self, places: Sequence[Place], keys: Mapping[bytes, SubjectKeys]) -> dict[Place, list[WindowTurn]]:
         """What the event log has of conversations that are touched for the first time since the assignment."""

@@ -10,8 +10,10 @@ from schemas.errors import ConfigurationError, PartUnavailable
 from schemas.settings import Settings
 from schemas.topics import TURNS
 from stores.cache import redis_client
+from stores.copies import WindowEdges
 from stores.database import Connection, connect, translate
 from stores.vault import open_vault
+from stores.windows import TTL_SECONDS
 from streams.codec import Record
 from streams.metrics import EVENTS, LAG, STAGE_SECONDS
 from streams.sessions.keeper import SQL, Keeper
@@ -33,6 +35,9 @@ class Parts:
         self._redis = redis_client(settings)
         self._topic_id = _topic_id(settings)
         self._connection = connect(settings.database, application="obelus sessions")
+        self._edges = WindowEdges(
+            lambda: connect(settings.database, autocommit=True, application="obelus sessions edges"), TTL_SECONDS
+        )
         self.log = _log_number(self._connection, self._topic_id)
         self._keeper = self._new_keeper()
         self._lock = threading.Lock()
@@ -45,6 +50,7 @@ class Parts:
     def close(self) -> None:
         """Close them."""
         self._connection.close()
+        self._edges.close()
         self._redis.close()
         self._vault.close()
 
@@ -148,11 +154,12 @@ class Parts:
         return sum(max(0, end - self._next.get(part, end)) for part, end in self._ends.items())
 
     def _new_keeper(self) -> Keeper:
-        return Keeper(self._connection, self._vault, self._redis, self.log)
+        return Keeper(self._connection, self._vault, self._redis, self.log, self._edges)
 
 
 def _topic_id(settings: Settings) -> str:
-    found = topic_ids(admin_client(settings), [TURNS])
+    with admin_client(settings) as admin:
+        found = topic_ids(admin, [TURNS])
     if TURNS not in found:
         raise ConfigurationError(f"the topic {TURNS} does not exist: run `obelus topics apply`")
     return found[TURNS]

@@ -62,12 +62,14 @@ def left(conn: Connection, keys: SubjectKeys | bytes, items: Items) -> dict[str,
 def as_values(keys: SubjectKeys | bytes, items: Items) -> dict[str, object]:
     """The items as the queries take them."""
     handle = keys if isinstance(keys, bytes) else keys.handle
-    every = items.turns | items.candidates | items.memories | items.controls | items.points
+    # Not the other copies: a window is made anew without the turn, and the same may be asked again.
+    every = items.turns | items.candidates | items.memories | items.controls | items.points | items.traces
     return {
         "handle": handle,
         "turns": list(items.turns),
         "candidates": list(items.candidates),
         "memories": list(items.memories),
         "controls": list(items.controls),
+        "traces": list(items.traces),
         "all": list(every - items.touched),
     }

@@ -135,7 +135,10 @@ class SomePointsEraser:
 
 
 class SomeCacheEraser:
-    """Deletes cached recalls of an older generation, and windows that hold an erased turn."""
+    """Deletes the copies that lineage led to, cached recalls of an older generation, windows with an erased turn.
+
+    The second way is the one to look by: it opens what is there and asks no record.
+    """
 
     name = "redis"
     version = "1"
@@ -153,17 +156,20 @@ class SomeCacheEraser:
 
     def plan(self, scope: Scope) -> Plan:
         """Count what would go."""
+        windows, cached = self._named(scope)
         return Plan(
             scope,
             {
-                "redis.windows": len(list(self._holding(scope))),
-                "redis.cache": len(list(self._outdated(scope))),
+                "redis.windows": len(windows | set(self._holding(scope))),
+                "redis.cache": len(cached | set(self._outdated(scope))),
             },
         )
 
     def erase(self, plan: Plan) -> None:
         """Delete them; windows are merged anew from the event log."""
-        for chunk in _chunks([*self._holding(plan.scope), *self._outdated(plan.scope)]):
+        windows, cached = self._named(plan.scope)
+        found = {*windows, *cached, *self._holding(plan.scope), *self._outdated(plan.scope)}
+        for chunk in _chunks(sorted(found)):
             with _translated():
                 self._client.delete(*chunk)
 
@@ -179,6 +185,16 @@ class SomeCacheEraser:
         if scope.handle is not None:
             with _translated():
                 yield from self._client.scan_iter(match=handle_pattern(prefix, scope.handle), count=2000)
+
+    def _named(self, scope: Scope) -> tuple[set[bytes], set[bytes]]:
+        """Windows and cached recalls that lineage led to and that are there."""
+        items, _ = items_of(self._link, scope)
+        wanted = {"window": items.windows, "recall": items.cached}
+        windows, cached = (
+            {key for key in self._keys(scope, prefix) if ids and bytes.fromhex(key.decode().rpartition(":")[2]) in ids}
+            for prefix, ids in wanted.items()
+        )
+        return windows, cached
 
     def _holding(self, scope: Scope) -> Iterator[bytes]:
         turns = {turn.hex() for turn in items_of(self._link, scope)[0].turns}

@@ -23,7 +23,10 @@ SQL = load("consumers.purger.narrow", "narrow.sql")
 
 @dataclass
 class Items:
-    """Ids by kind. ``memories`` are those to be deleted; ``touched`` lose a source and are recomputed."""
+    """Ids by kind. ``memories`` are those to be deleted; ``touched`` lose a source and are recomputed.
+
+    ``traces``, ``cached`` and ``windows`` are the copies that lineage leads to from there.
+    """
 
     turns: set[bytes] = field(default_factory=set)
     candidates: set[bytes] = field(default_factory=set)
@@ -31,6 +34,9 @@ class Items:
     touched: set[bytes] = field(default_factory=set)
     controls: set[bytes] = field(default_factory=set)
     points: set[bytes] = field(default_factory=set)
+    traces: set[bytes] = field(default_factory=set)
+    cached: set[bytes] = field(default_factory=set)
+    windows: set[bytes] = field(default_factory=set)
     messages: set[str] = field(default_factory=set)
 
     def add(self, other: Items) -> None:
@@ -135,7 +141,15 @@ def _closed(conn: Connection, keys: SubjectKeys, items: Items) -> Items:
     items.controls = _orders_about(conn, keys, items.memories)
     items.candidates |= _ids(conn, SQL.candidates_of_controls, (handle, list(items.controls)))
     items.points = _ids(conn, SQL.points, (handle, [*items.memories, *items.touched]))
+    follow(conn, handle, items)
     return items
+
+
+def follow(conn: Connection, handle: bytes, items: Items) -> None:
+    """Add the copies made from these turns and memories."""
+    kinds = {"trace": items.traces, "cached": items.cached, "window": items.windows}
+    for kind, child in conn.execute(SQL.copies, (handle, [*items.turns, *items.memories])).fetchall():
+        kinds[kind].add(child)
 
 
 def _take_sources(conn: Connection, query: str, values: Any, items: Items) -> None:

@@ -70,11 +70,16 @@ WHERE handle = %(handle)s AND (turn = ANY(%(turns)s) OR candidate = ANY(%(candid
 -- name: points
 SELECT point FROM vectors WHERE handle = %s AND memory = ANY(%s);
 
+-- name: copies
+-- What lineage says was made from turns and memories: traces, kept answers, session windows.
+SELECT child_kind, child FROM lineage
+WHERE handle = %s AND parent = ANY(%s) AND child_kind IN ('trace', 'cached', 'window');
+
 -- name: deleted_versions
 SELECT id, version FROM memories WHERE handle = %s AND id = ANY(%s);
 
 -- name: delete_traces
-DELETE FROM traces WHERE handle = %(handle)s AND memories && %(memories)s;
+DELETE FROM traces WHERE handle = %(handle)s AND id = ANY(%(traces)s);
 
 -- name: delete_lineage
 DELETE FROM lineage
@@ -129,7 +134,7 @@ SELECT (SELECT count(*) FROM turns WHERE handle = %(handle)s AND id = ANY(%(turn
        (SELECT count(*) FROM controls WHERE handle = %(handle)s AND id = ANY(%(controls)s)),
        (SELECT count(*) FROM endings WHERE handle = %(handle)s
           AND (turn = ANY(%(turns)s) OR candidate = ANY(%(candidates)s))),
-       (SELECT count(*) FROM traces WHERE handle = %(handle)s AND memories && %(memories)s),
+       (SELECT count(*) FROM traces WHERE handle = %(handle)s AND id = ANY(%(traces)s)),
        (SELECT count(*) FROM lineage WHERE handle = %(handle)s
           AND (child = ANY(%(all)s) OR parent = ANY(%(all)s)));
 

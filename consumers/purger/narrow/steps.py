@@ -20,7 +20,7 @@ from consumers.purger import book
 from consumers.purger.block import Ends, tell_changes
 from consumers.purger.faults import passing
 from consumers.purger.narrow.cut import cut, left
-from consumers.purger.narrow.items import SQL, Items, find, of_author
+from consumers.purger.narrow.items import SQL, Items, find, follow, of_author
 from consumers.resolver.settle import Rules
 from schemas import datamap
 from schemas.events import Selector
@@ -134,9 +134,12 @@ class Narrow:
         known = Items.from_json(kept["ids"])
         fresh = find(self.conn, keys, selector)
         self._entomb(tenant, selector, keys, fresh.messages)
-        done = cut(self.conn, keys, fresh, epoch, self.rules)
-        tell_changes(self.conn, done.changed)
         known.add(fresh)
+        known.touched -= known.memories
+        # A recall that had read a memory before an earlier pass may have left its trace after it.
+        follow(self.conn, handle, known)
+        done = cut(self.conn, keys, known, epoch, self.rules)
+        tell_changes(self.conn, done.changed)
         # An intent may have been committed for a memory that was cut in an earlier pass.
         late = self.conn.execute(SQL.points, (handle, list(known.memories))).fetchall()
         known.points |= {row[0] for row in late}
@@ -186,7 +189,8 @@ def estimated(conn: Connection, vault: Vault, handle: bytes | None, selector: Se
     row = conn.execute(SQL.artefacts_of, ([*items.memories, *items.turns],)).fetchone()
     artefacts, edges = row or (0, 0)
     outside = {"owners.artefacts": artefacts, "postgres.derivations": edges}
-    return found | {"qdrant.memories": points, "postgres.vectors": points} | outside
+    copies = {"redis.windows": len(items.windows)}
+    return found | {"qdrant.memories": points, "postgres.vectors": points} | copies | outside
 
 
 def _of_topic(conn: Connection, ends: Mapping[str, int], topic: str) -> dict[str, int]:

@@ -109,7 +109,10 @@ class TestHits:
         assert bodies[1] == bodies[0] | {"cached": True}
 
     def trace(self, loader: Loader, trace: str) -> dict[str, Any]:
-        query = "SELECT handle, body, memories FROM traces WHERE id = %s"
+        query = (
+            "SELECT handle, body, (SELECT count(*) FROM lineage WHERE child = id AND parent_kind = 'memory')"
+            " FROM traces WHERE id = %s"
+        )
         row = loader.connection.execute(query, (bytes.fromhex(trace),)).fetchone()
         loader.connection.rollback()
         assert row is not None and row[2]

@@ -92,7 +92,9 @@ class TestAnswers:
     def test_the_trace_is_stored_sealed_with_what_was_dropped(self, api: httpx.Client, loader: Loader) -> None:
         found = recall(api, "ana", "Vim canary-question")
         row = loader.connection.execute(
-            "SELECT handle, policy_version, memories, body FROM traces WHERE id = %s", (bytes.fromhex(found["trace"]),)
+            "SELECT handle, policy_version, ARRAY(SELECT parent FROM lineage WHERE child = id), body FROM traces"
+            " WHERE id = %s",
+            (bytes.fromhex(found["trace"]),),
         ).fetchone()
         loader.connection.rollback()
         assert row is not None

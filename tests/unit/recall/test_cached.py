@@ -19,6 +19,8 @@ from schemas import datamap
 from schemas.errors import PartUnavailable
 from schemas.settings import Settings
 from schemas.words import Sensitivity
+from stores.cache import recall_entry
+from stores.copies import Recorded
 from stores.sealing import SubjectKeys
 from tests.unit.recall.made import NOW, known
 
@@ -44,8 +46,9 @@ class Shelf:
         self._there()
         return self.held.get(key)
 
-    def write(self, key: str, sealed: bytes, milliseconds: int) -> None:
+    def write(self, key: str, sealed: bytes, milliseconds: int, recorded: Recorded) -> None:
         self._there()
+        recorded.require(recall_entry(key))
         self.held[key], self.left[key] = sealed, milliseconds
 
     def drop(self, key: str) -> None:
@@ -134,7 +137,8 @@ class TestKey:
 class TestKeeping:
     def keep(self, cache: AnswerCache, kept: Kept = KEPT) -> str:
         place = key(cache)
-        cache.keep(None, place, WHO, KEYS, kept)  # type: ignore[arg-type]
+        recorded = Recorded(frozenset({cache.entry(place)}))
+        cache.keep(None, place, WHO, KEYS, kept, recorded)  # type: ignore[arg-type]
         return place
 
     def test_what_was_kept_comes_back_sealed_and_for_as_long_as_it_holds(

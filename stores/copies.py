@@ -1,0 +1,111 @@
+"""Edges of copies in Redis. Whoever writes one shows that its parents are recorded: a child without them is refused.
+
+An edge is committed before its copy is written and may outlive it, never the other way round: what a lineage does not
+name does not lie there.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from schemas.errors import Refused
+from stores.database import Connection, columns, translate
+from stores.sql import load
+
+_SQL = load("stores", "copies.sql")
+
+_SPARE_SECONDS: Final = 24 * 3600
+_LAPSE_SECONDS: Final = 60.0
+
+Place = tuple[bytes, int, bytes]
+"""Handle, epoch and keyed hash of a conversation: what names a window."""
+Edge = tuple[bytes, bytes]
+"""Child and parent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """Children whose edges are committed, by id."""
+
+    children: frozenset[bytes] = frozenset()
+
+    def require(self, child: bytes) -> None:
+        """See that a copy may be written.
+
+        Raises:
+            Refused: nobody has recorded where it comes from.
+        """
+        if child not in self.children:
+            raise Refused("no_parent")
+
+
+class WindowEdges:
+    """Records which turns lie in which windows, in commits of its own.
+
+    Not in the transaction that holds the subjects' locks: it ends after the windows are written, and a process that is
+    killed in between would leave windows that nothing leads to.
+    """
+
+    def __init__(self, connect: Callable[[], Connection], seconds: int) -> None:
+        """Take what opens a connection in autocommit mode, and how long a window lives that nobody writes to."""
+        self._connect = connect
+        self._seconds = seconds + _SPARE_SECONDS
+        self._conn: Connection | None = None
+        self._old: set[Edge] = set()
+        self._next_lapse = 0.0
+
+    def close(self) -> None:
+        """Close the connection, where there is one."""
+        if self._conn is not None:
+            self._conn.close()
+
+    def record(self, windows: Mapping[Place, Collection[bytes]]) -> Recorded:
+        """Commit the edges of windows that are about to be written, one statement for all.
+
+        Args:
+            windows: ids of the turns that will lie in each.
+
+        Raises:
+            TransientError: PostgreSQL did not take them; nothing may be written.
+        """
+        rows = [(place[2], turn, place[0]) for place, turns in windows.items() for turn in turns]
+        old = sorted(self._old - {row[:2] for row in rows})
+        names = ("windows", "turns", "handles", "old_windows", "old_turns")
+        values = dict(zip(names, (*columns(rows, 3), *columns(old, 2)), strict=True))
+        with translate():
+            self._opened().execute(_SQL.record_windows, values | {"seconds": self._seconds})
+            self._lapse()
+        self._old.clear()
+        return Recorded(frozenset(row[0] for row in rows))
+
+    def scrolled(self, edges: Iterable[Edge]) -> None:
+        """Turns that lie in these windows no more; their edges go with the next that are recorded."""
+        self._old.update(edges)
+
+    def drop(self, windows: Collection[Place]) -> None:
+        """Forget every edge of windows that were taken away.
+
+        Raises:
+            TransientError: PostgreSQL did not take it; they end by themselves.
+        """
+        with translate():
+            values = {"windows": [place[2] for place in windows], "handles": [place[0] for place in windows]}
+            self._opened().execute(_SQL.drop_windows, values)
+
+    def _lapse(self) -> None:
+        if time.monotonic() >= self._next_lapse:
+            self._next_lapse = time.monotonic() + _LAPSE_SECONDS
+            lapse(self._opened(), "window")
+
+    def _opened(self) -> Connection:
+        if self._conn is None or self._conn.closed:
+            self._conn = self._connect()
+        return self._conn
+
+
+def lapse(conn: Connection, kind: str) -> int:
+    """Forget edges of copies of a kind that have ended by themselves; return how many, 2,000 at most."""
+    return conn.execute(_SQL.lapse, (kind,)).rowcount

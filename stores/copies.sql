@@ -1,0 +1,24 @@
+-- name: record_windows
+-- Before the windows are written: edges to every turn in them. What the last writing scrolled out goes here too.
+WITH outdated AS (
+    DELETE FROM lineage l USING unnest(%(old_windows)s::bytea[], %(old_turns)s::bytea[]) AS n(child, parent)
+    WHERE l.child = n.child AND l.parent = n.parent AND l.child_kind = 'window'
+)
+INSERT INTO lineage (child_kind, child, parent_kind, parent, handle, until)
+SELECT 'window', n.child, 'turn', n.parent, n.handle, now() + %(seconds)s * interval '1 second'
+FROM unnest(%(windows)s::bytea[], %(turns)s::bytea[], %(handles)s::bytea[]) AS n(child, parent, handle)
+-- Written anew once a day, not with every turn.
+WHERE NOT EXISTS (
+    SELECT FROM lineage l WHERE l.child = n.child AND l.parent = n.parent
+        AND l.until > now() + (%(seconds)s - 86400) * interval '1 second')
+ORDER BY n.child, n.parent
+ON CONFLICT (child, parent) DO UPDATE SET until = excluded.until;
+
+-- name: drop_windows
+DELETE FROM lineage WHERE child = ANY(%(windows)s) AND child_kind = 'window' AND handle = ANY(%(handles)s);
+
+-- name: lapse
+-- Edges of copies that have ended by themselves. A little later than they: clocks differ.
+DELETE FROM lineage WHERE ctid = ANY(ARRAY(
+    SELECT ctid FROM lineage WHERE until < now() - interval '5 minutes' AND child_kind = %s
+    LIMIT 2000 FOR UPDATE SKIP LOCKED));
