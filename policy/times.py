@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from policy.hints import Hints
+
 Span = tuple[date, date]
 
 
@@ -73,6 +75,27 @@ _ZH_CUE = re.compile(
 )
 
 
+_NAMES_TIME = Hints(
+    {
+        "a time": (
+            "this",
+            "next",
+            "today",
+            "tonight",
+            "tomorrow",
+            "until",
+            "till",
+            "through",
+            "by",
+            "end of",
+            "month",
+            "week",
+        )
+    }
+)
+"""What English text without any of them cannot match; ASCII alone is never Chinese."""
+
+
 def find_bounds(text: str, at: datetime, timezone: str | None) -> Bounds | None:
     """Return when what ``text`` says begins and ends to hold, or None where it names no such time.
 
@@ -81,6 +104,8 @@ def find_bounds(text: str, at: datetime, timezone: str | None) -> Bounds | None:
         at: When it was said.
         timezone: The speaker's IANA zone; UTC where it is missing or unknown.
     """
+    if text.isascii() and not _NAMES_TIME.of(text.lower()):
+        return None
     zone = zone_of(timezone)
     today = at.astimezone(zone).date()
     match = _CUE.search(text)

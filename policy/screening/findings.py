@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from policy.hints import Hints
 from policy.screening.found import PLACEHOLDER
-from policy.screening.hints import Hints
 from policy.screening.spans import screen
 from schemas.words import Sensitivity
 

@@ -10,16 +10,17 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from policy.hints import Hints
 from policy.screening import numbers, passwords, tokens
 from policy.screening.found import PLACEHOLDER, Found
-from policy.screening.hints import Hints
 
 # Full-width ASCII to ASCII, one to one, so that offsets stay true.
 _WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {0x3000: 0x20}
 _WIDE = re.compile(r"[\uff01-\uff5e]")
 # Seven digits, however spaced: no card, account or identity number is shorter.
 _DIGITS = re.compile(r"\d(?:[ .\-]?\d){6}")
-# A run long enough for a token; Chinese prose has no spaces, so it is no word that is looked for.
+_NUMERAL = re.compile(r"\d")
+# A run long enough for a token without a name, which letters alone are not.
 _LONG = re.compile(r"[!-~]{20}")
 _HINTS = Hints({tokens: tokens.HINTS, passwords: passwords.HINTS, numbers: numbers.HINTS})
 # Two replacements in a row uncover each other rarely; a third has never been seen.
@@ -63,11 +64,12 @@ def _find(text: str) -> list[Found]:
     plain = _plain(text)
     hints = _HINTS.of(plain.lower())
     found: list[Found] = []
-    if tokens in hints or _LONG.search(plain):
+    numeral = _NUMERAL.search(plain) is not None
+    if tokens in hints or (numeral and _LONG.search(plain)):
         found += tokens.find(plain)
     if passwords in hints:
         found += passwords.find(plain)
-    if numbers in hints or _DIGITS.search(plain):
+    if numbers in hints or (numeral and _DIGITS.search(plain)):
         found += numbers.find(plain)
     return found
 

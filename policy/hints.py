@@ -1,4 +1,4 @@
-"""Which detectors are worth asking: one look at a text for every substring that any of them needs."""
+"""Which patterns are worth trying: one look at a text for every substring that any of them needs."""
 
 from __future__ import annotations
 
