@@ -107,7 +107,7 @@ def assemble(
     stages, faults = Stages(consumer.name), Faults.from_environment()
     session = Session(settings.database, consumer.name, tuning.slot, lambda: stages("pg_commit"))
     closing.callback(session.close)
-    admin = Admin(settings, consumer.name)
+    admin = closing.enter_context(Admin(settings, consumer.name))
     if not _until(session.open, stop) or not _until(lambda: require_ids(admin, consumer.topics), stop):
         return None
     identity = f"obelus-{consumer.name}-{session.slot}"

@@ -47,6 +47,7 @@ class Watch:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Close the connections."""
+        self._admin.close()
         self._connection.close()
         self._redis.close()
 

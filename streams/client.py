@@ -38,6 +38,9 @@ class Admin(AdminClient):
     with a segmentation fault where the group's coordinator is just loading or has moved: the answer's
     handler asks the client's group for another coordinator, and an admin client has none. A consumer
     that never joins asks the same question and has one.
+
+    Close it, or use it as a context. Its operations leave it in a cycle, and a collector that happens to run in one
+    of its own callbacks ends the process: librdkafka aborts where a client is destroyed from its own thread.
     """
 
     def __init__(self, settings: Settings, name: str = "admin") -> None:
@@ -45,6 +48,17 @@ class Admin(AdminClient):
         super().__init__(common(settings, name))
         self._settings = settings
         self._members: dict[str, Consumer] = {}
+
+    def close(self) -> None:
+        """End its threads and connections; nothing may be asked afterwards, and closing again does nothing."""
+        for member in self._members.values():
+            member.close()
+        self._members.clear()
+        super().__exit__(None, None, None)
+
+    def __exit__(self, *_: object) -> None:
+        """Close it."""
+        self.close()
 
     def committed(self, group: str, places: Iterable[tuple[str, int]], timeout: float) -> dict[tuple[str, int], int]:
         """Give the committed offsets of a group; a partition without one is absent.

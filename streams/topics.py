@@ -48,7 +48,7 @@ def admin_client(settings: Settings) -> Admin:
     return Admin(settings)
 
 
-def apply(settings: Settings, admin: AdminClient | None = None) -> list[str]:
+def apply(settings: Settings) -> list[str]:
     """Create what is missing and report what differs; safe to repeat.
 
     Returns:
@@ -57,14 +57,14 @@ def apply(settings: Settings, admin: AdminClient | None = None) -> list[str]:
     Raises:
         PartUnavailable: the broker cannot be reached or refuses a topic.
     """
-    admin = admin or admin_client(settings)
-    try:
-        made = set(_create(admin, TOPICS))
-        _await(admin, made)
-        drift = _drift(admin, [topic for topic in TOPICS if topic.name not in made])
-        return [f"created {topic.name}" for topic in TOPICS if topic.name in made] + list(drift)
-    except KafkaException as error:
-        raise unavailable(error) from error
+    with admin_client(settings) as admin:
+        try:
+            made = set(_create(admin, TOPICS))
+            _await(admin, made)
+            drift = _drift(admin, [topic for topic in TOPICS if topic.name not in made])
+            return [f"created {topic.name}" for topic in TOPICS if topic.name in made] + list(drift)
+        except KafkaException as error:
+            raise unavailable(error) from error
 
 
 def _create(admin: AdminClient, topics: Iterable[Topic]) -> Iterator[str]:

@@ -119,14 +119,14 @@ def delete_topics(settings: Settings, timeout: float = 15.0) -> None:
 
     from confluent_kafka.admin import AdminClient
 
-    admin = AdminClient({"bootstrap.servers": settings.kafka})
     deadline = time.monotonic() + timeout
-    while True:
-        names = [name for name in admin.list_topics(timeout=10).topics if not name.startswith("__")]
-        if not names or time.monotonic() > deadline:
-            break
-        for future in admin.delete_topics(names).values():
-            with contextlib.suppress(Exception):  # already on its way
-                future.result()
-        time.sleep(0.05)
+    with AdminClient({"bootstrap.servers": settings.kafka}) as admin:
+        while True:
+            names = [name for name in admin.list_topics(timeout=10).topics if not name.startswith("__")]
+            if not names or time.monotonic() > deadline:
+                break
+            for future in admin.delete_topics(names).values():
+                with contextlib.suppress(Exception):  # already on its way
+                    future.result()
+            time.sleep(0.05)
     assert not names, f"topics are still there: {names}"

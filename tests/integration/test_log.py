@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 from confluent_kafka import KafkaError, TopicPartition
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
@@ -50,6 +53,28 @@ def test_a_key_goes_where_every_java_client_puts_it(fresh_settings: Settings, ad
         part = (value & 0x7FFFFFFF) % 4
         ends = {end.part: end.high for end in offsets.log_ends(admin, [TURNS])}
         assert ends[part] >= 1, key
+
+
+_LEAVE_NOTHING = """
+import gc, sys, psutil
+from schemas.settings import Settings
+from streams.topics import admin_client, apply, topic_ids
+from streams.offsets import group_positions
+gc.disable()
+settings = Settings(kafka=sys.argv[1])
+before = psutil.Process().num_threads()
+apply(settings)
+with admin_client(settings) as admin:
+    assert topic_ids(admin) and group_positions(admin, "obelus-nobody") == {}
+    assert psutil.Process().num_threads() > before
+admin.close()
+assert psutil.Process().num_threads() == before, "a client is left to the collector"
+"""
+
+
+def test_no_client_is_left_to_the_collector(fresh_settings: Settings) -> None:
+    """Where that runs in a callback of the very client, librdkafka ends the process."""
+    subprocess.run([sys.executable, "-c", _LEAVE_NOTHING, fresh_settings.kafka], check=True, timeout=60)
 
 
 def test_the_largest_record_arrives_and_a_larger_one_is_refused(fresh_settings: Settings, admin: Admin) -> None:
