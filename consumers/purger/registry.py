@@ -164,6 +164,7 @@ class Parts:
         self._pool.shutdown()
         for link in (self.erasing, self.pointing, self.observing):
             link.close()
+        self.admin.close()
         self.vault.close()
         self.redis.close()
         self.index.close()
