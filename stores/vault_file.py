@@ -73,9 +73,15 @@ class VaultFile:
 
     @contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
-        """Hold the file's write lock for a block; durable when it ends, nothing when it raises."""
+        """Hold the file's write lock for a block; durable when it ends, nothing when it raises.
+
+        A block within one of the same thread is part of it.
+        """
         with _translated():
             connection = self._connection()
+            if connection.in_transaction:
+                yield connection
+                return
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield connection

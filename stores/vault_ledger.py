@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -63,6 +64,12 @@ class Ledger:
         """Take an opened file and the root key."""
         self._file = file
         self._root = root
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Make one write of all that this thread writes meanwhile: durable when it ends, nothing when it raises."""
+        with self._file.write():
+            yield
 
     # Tombstones
 

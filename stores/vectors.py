@@ -139,15 +139,16 @@ class VectorIndex:
     def delete(self, ids: Collection[bytes]) -> None:
         """Remove points by id in one call, whether they exist or not."""
         if ids:
-            self._delete(models.PointIdsList(points=[spell_id(point) for point in ids]))
+            self._delete({"points": [spell_id(point) for point in ids]})
 
     def delete_scope(self, handle: bytes, epoch: int | None = None) -> None:
         """Remove every point of a handle, of one epoch or of all."""
-        self._delete(models.FilterSelector(filter=_filter(_of_handle(handle, epoch))))
+        self._delete({"filter": _must(_of_handle(handle, epoch))})
 
-    def _delete(self, selector: models.PointsSelector) -> None:
+    def _delete(self, selector: dict[str, Any]) -> None:
+        body = orjson.dumps(selector)
         with translated():
-            answer = self._client.points_api.delete_points(self._name, wait=True, points_selector=selector)
+            answer = self._client.points_api.delete_points(self._name, wait=True, points_selector=cast(Any, body))
         done(answer.result)
 
     # Reading

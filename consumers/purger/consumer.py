@@ -6,6 +6,7 @@ It also hears outside owners: what they have made, and what they answer when it 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 
 from consumers.contract import BaseConsumer, Tx
@@ -30,11 +31,15 @@ from streams.metrics import ERASURE_OLDEST, ERASURES
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """A batch's requests, in order, what owners said, and what is neither."""
+    """A batch's requests, in order, what owners said, and what is neither.
+
+    ``kept`` ends once the vault has the requests.
+    """
 
     requests: tuple[Request, ...]
     heard: outside.Heard
     letters: tuple[DeadLetter, ...]
+    kept: Future[None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +58,7 @@ class Result:
     verdict: Verdict
     dead_letters: Sequence[DeadLetter]
     counts: Mapping[str, int]
+    kept: Future[None]
 
 
 class Purger(BaseConsumer[Ready, State, Result]):
@@ -76,25 +82,28 @@ class Purger(BaseConsumer[Ready, State, Result]):
         self._parts.close()
 
     def prepare(self, batch: Sequence[Record]) -> Ready:
-        """Name everything by keyed hashes and put each request into the vault."""
-        requests: list[Request] = []
+        """Name everything by keyed hashes and begin to put the requests into the vault."""
+        requests: list[tuple[Request, Deletion]] = []
         letters: list[DeadLetter] = []
         heard = outside.Heard()
         for record in batch:
             try:
                 event = decode(record)
                 if isinstance(event, Deletion):
-                    requests.append(self._kept(record, event))
+                    requests.append((self._named(record, event), event))
                 else:
                     heard.take(record.position, event, self._parts.vault)
             except InvalidEvent as error:
                 letters.append(DeadLetter(record.position, error.reason))
-        return Ready(tuple(requests), heard, tuple(letters))
+        kept = self._parts.pool.submit(intake.keep, self._parts.vault, requests)
+        return Ready(tuple(request for request, _ in requests), heard, tuple(letters), kept)
 
     def load(self, tx: Tx, ready: Ready) -> State:
         """Read which of the requests are known, and what owners speak of."""
         ids = [request.id for request in ready.requests]
-        rows = tx.execute(book.SQL.known, (ids,)).fetchall()
+        with tx.pipeline():
+            tx.execute(book.SQL.not_at_once)
+            rows = tx.execute(book.SQL.known, (ids,)).fetchall()
         known = {row[0]: Known(row[1], ErasureState(row[2])) for row in rows}
         heard, parts = ready.heard, self._parts
         return State(known, look(tx, parts.vault, parts.settings, heard.registrations, heard.answers))
@@ -109,28 +118,31 @@ class Purger(BaseConsumer[Ready, State, Result]):
             "cancelled": len(decided.cancelled),
             "duplicate": decided.repeated,
         } | verdict.counts
-        return Result(decided, verdict, (*ready.letters, *refused, *verdict.letters), counts)
+        return Result(decided, verdict, (*ready.letters, *refused, *verdict.letters), counts, ready.kept)
 
     def store(self, tx: Tx, result: Result) -> None:
-        """Write new requests as planned; a subject nobody has heard of gets a row to be fenced."""
+        """Write new requests as planned, once the vault has them; a subject nobody has heard of gets a row."""
         accepted = result.decided.accepted
-        if accepted:
-            tx.execute(book.SQL.insert_tenants, ([request.tenant for request in accepted],))
-            people = [(r.subject, r.tenant, r.lock) for r in accepted if r.subject is not None]
-            tx.execute(book.SQL.insert_subjects, columns(people, 3))
-            tx.execute(book.SQL.insert_erasures, columns([_row(r) for r in accepted], 14))
-        if result.decided.cancelled:
-            tx.execute(book.SQL.cancel, (list(result.decided.cancelled),))
+        with tx.pipeline():
+            if accepted:
+                tx.execute(book.SQL.insert_tenants, ([request.tenant for request in accepted],))
+                people = [(r.subject, r.tenant, r.lock) for r in accepted if r.subject is not None]
+                tx.execute(book.SQL.insert_subjects, columns(people, 3))
+                tx.execute(book.SQL.insert_erasures, columns([_row(r) for r in accepted], 14))
+            if result.decided.cancelled:
+                tx.execute(book.SQL.cancel, (list(result.decided.cancelled),))
         outside_store.write(tx, result.verdict)
+        result.kept.result()
 
     def settle(self, result: Result) -> None:
         """Block right after the batch, without waiting for stores; the thread does the rest."""
-        if result.decided.accepted:
+        accepted = [request.id for request in result.decided.accepted]
+        if accepted:
             saga = self._parts.saga()
-            for request in result.decided.accepted:
-                saga.block_now(request.id)
-        if result.decided.accepted or result.verdict.urgent:
-            self._driver.wake()
+            for erasure in accepted:
+                saga.block_now(erasure)
+        if accepted or result.verdict.urgent:
+            self._driver.wake(accepted)
 
     def tick(self, tx: Tx) -> Sequence[Message]:
         """Show how many erasures are in which state, and how old the oldest open one is."""
@@ -141,14 +153,11 @@ class Purger(BaseConsumer[Ready, State, Result]):
         ERASURE_OLDEST.set(float(row[0]) if row and row[0] is not None else 0)
         return ()
 
-    def _kept(self, record: Record, event: Deletion) -> Request:
+    def _named(self, record: Record, event: Deletion) -> Request:
         lookup = self._parts.vault.lookup(event.tenant, create=True)
         if lookup is None:
             raise RuntimeError("the vault drew no lookup key")
-        request = intake.request_of(record, event, lookup)
-        if not request.cancel:
-            intake.keep(self._parts.vault, request, event)
-        return request
+        return intake.request_of(record, event, lookup)
 
 
 def _row(request: Request) -> tuple[object, ...]:

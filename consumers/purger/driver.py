@@ -8,6 +8,8 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections import deque
+from collections.abc import Iterable
 
 from consumers.purger import book
 from consumers.purger.registry import Parts
@@ -37,9 +39,9 @@ class Driver:
         for lane in self._lanes:
             lane.start()
 
-    def wake(self) -> None:
-        """Something is to be erased now."""
-        self._lanes[0].wake()
+    def wake(self, erasures: Iterable[bytes] = ()) -> None:
+        """Something is to be erased now: these, and what the book says."""
+        self._lanes[0].wake(erasures)
 
     def stop(self, timeout: float = 5.0) -> None:
         """Finish the steps under way; what is left is taken up by the next start."""
@@ -57,6 +59,7 @@ class Lane:
         self._settings = settings
         self._watched = watched
         self._wake = threading.Event()
+        self._told: deque[bytes] = deque()
         self._stopped = threading.Event()
         self._next_sweep = time.monotonic() + _FIRST_SWEEP_SECONDS
         self._thread = threading.Thread(target=self._run, name="watch" if watched else "saga", daemon=True)
@@ -65,8 +68,9 @@ class Lane:
         """Start the thread."""
         self._thread.start()
 
-    def wake(self) -> None:
+    def wake(self, erasures: Iterable[bytes] = ()) -> None:
         """Something is due now."""
+        self._told.extend(erasures)
         self._wake.set()
 
     def stop(self) -> None:
@@ -97,8 +101,7 @@ class Lane:
     def _rounds(self, parts: Parts) -> None:
         while not self._stopped.is_set():
             self._wake.clear()
-            with translate():
-                found = book.due(parts.erasing(), watched=self._watched)
+            found = self._due(parts)
             for erasure in found:
                 if self._stopped.is_set():
                     return
@@ -107,6 +110,13 @@ class Lane:
                 if self._watched:
                     self._sweep(parts)
                 self._wake.wait(_IDLE_SECONDS)
+
+    def _due(self, parts: Parts) -> list[bytes]:
+        """What the thread was told of, which saves asking, else what the book says."""
+        if self._told:
+            return [self._told.popleft()]
+        with translate():
+            return book.due(parts.erasing(), watched=self._watched)
 
     def _sweep(self, parts: Parts) -> None:
         """Erase again what lies under a handle that nobody holds; that is never normal."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 
 import orjson
@@ -37,14 +38,19 @@ def request_of(record: Record, event: Deletion, lookup: Lookup) -> Request:
     )
 
 
-def keep(vault: Vault, request: Request, event: Deletion) -> None:
-    """Seal the request in the vault, durably and before anything is done: a restore needs it.
+def keep(vault: Vault, requests: Iterable[tuple[Request, Deletion]]) -> None:
+    """Seal a batch's requests in the vault, durably and before anything is done: a restore needs them.
 
     The nonce is left out: only its holder may tie a receipt to a person.
     """
-    body = event.model_dump(mode="json", exclude_none=True, exclude={"nonce"})
-    body["accepted_ms"] = int(request.requested_at.timestamp() * 1000)
-    vault.record_request(request.id, request.tenant, request.selector, orjson.dumps(body))
+    new = [(request, event) for request, event in requests if not request.cancel]
+    if not new:
+        return
+    with vault.together():
+        for request, event in new:
+            body = event.model_dump(mode="json", exclude_none=True, exclude={"nonce"})
+            body["accepted_ms"] = int(request.requested_at.timestamp() * 1000)
+            vault.record_request(request.id, request.tenant, request.selector, orjson.dumps(body))
 
 
 def _tag(event: Deletion, subject: str | None, erasure: bytes) -> bytes | None:

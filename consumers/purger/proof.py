@@ -73,8 +73,9 @@ class Notary:
             conn.execute(book.SQL.finish, self._finished(held, lines, state, at))
             passing("receipt_stored")
         passing("receipt_committed")
-        self.vault.advance_head(held.tenant, head, signed.digest)
-        self.vault.set_request_state(held.id, state.value)
+        with self.vault.together():
+            self.vault.advance_head(held.tenant, head, signed.digest)
+            self.vault.set_request_state(held.id, state.value)
         passing("chained")
 
     def _newest(self, tenant: bytes, stored: Head | None) -> Head | None:

@@ -1,3 +1,8 @@
+-- name: not_at_once
+-- Where a crash of the database loses a batch it loses the batch's position too, and the batch is read again; the
+-- first block of one of its requests waits for the disk, and what was committed before goes there with it.
+SET LOCAL synchronous_commit = off;
+
 -- name: known
 SELECT id, selector, state FROM erasures WHERE id = ANY(%s);
 

@@ -69,6 +69,7 @@ class Parts:
         erasing: the saga's own connection, in transactions now and then.
         pointing: for the index's ledger, which is emptied at the same time.
         observing: never in a transaction.
+        pool: for what is done beside.
     """
 
     settings: Settings
@@ -81,7 +82,7 @@ class Parts:
     index: VectorIndex
     _made: tuple[tuple[object, ...], Saga] | None = field(default=None, init=False)
     _numbers: dict[str, int] = field(default_factory=dict, init=False)
-    _pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(2, "round"), init=False)
+    pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(2, "round"), init=False)
 
     @classmethod
     def open(cls, settings: Settings) -> Parts:
@@ -157,11 +158,11 @@ class Parts:
     def _round(self, conn: Connection) -> Round:
         index = Beside(frozenset({"vectors"}), self.pointing)
         cache = Beside(frozenset({"logs", "redis"}), self.observing)
-        return Round(conn, self._pool, (index, cache))
+        return Round(conn, self.pool, (index, cache))
 
     def close(self) -> None:
         """Close every connection."""
-        self._pool.shutdown()
+        self.pool.shutdown()
         for link in (self.erasing, self.pointing, self.observing):
             link.close()
         self.admin.close()
