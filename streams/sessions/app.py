@@ -52,6 +52,9 @@ class SessionsApp(faust.App):
         kept = await asyncio.to_thread(self.parts.kept, [tp.partition for tp in wanted if tp.topic == TURNS])
         return {TP(TURNS, part): following for part, following in kept.items()}
 
+    def _create_directories(self) -> None:
+        """Make none: they are for tables, of which there are none, and would lie in the current directory."""
+
 
 def main(settings: Settings) -> int:
     """Run until told to stop; 75 where nothing moved any more.

@@ -94,7 +94,8 @@ def eventually(look: Callable[[], object], want: object, seconds: float = 30.0) 
 
 @pytest.fixture
 def run(fresh_settings: Settings, topics: None, tmp_path: Path) -> Iterator[Run]:
-    output = tmp_path / "output"
+    output, here = tmp_path / "output", tmp_path / "here"
+    here.mkdir()
     started: list[subprocess.Popen[bytes]] = []
     names = ("kafka", "database", "redis", "qdrant")
     environment = os.environ | {
@@ -105,7 +106,9 @@ def run(fresh_settings: Settings, topics: None, tmp_path: Path) -> Iterator[Run]
     def start() -> subprocess.Popen[bytes]:
         command = [sys.executable, "-m", "deploy.cli", "run", "streams"]
         with output.open("ab") as log:
-            started.append(subprocess.Popen(command, env=environment, start_new_session=True, stdout=log, stderr=log))
+            started.append(
+                subprocess.Popen(command, env=environment, cwd=here, start_new_session=True, stdout=log, stderr=log)
+            )
         return started[-1]
 
     yield start
@@ -113,6 +116,7 @@ def run(fresh_settings: Settings, topics: None, tmp_path: Path) -> Iterator[Run]
         if process.poll() is None:
             os.kill(process.pid, signal.SIGKILL)
         process.wait(10)
+    assert list(here.iterdir()) == [], "it writes where it is started"
     # No content and no natural id in anything it printed.
     printed = output.read_text()
     for word in ("said", "sk-proj", "default:", "p1-talk", "unheard"):
