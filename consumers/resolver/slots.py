@@ -40,14 +40,17 @@ def ended_digests(keys: SubjectKeys, content: Content, polarity: Polarity) -> fr
     """Return the digests of the values that an ending of a slot means, None for whatever it holds.
 
     Where the key itself names the thing ("likes.oysters"), the slot is what ends, however its value is put ("eating
-    oysters"). Elsewhere ("editor") only the value that is named ends (B7). A neutral ending means any polarity.
+    oysters"). Elsewhere ("editor") only the value that is named ends (B7). A neutral ending means any polarity; "I used
+    to love jazz" takes back the love alone, whether it was of jazz or of listening to jazz.
     """
     value, (*above, name) = content.value, normalise_key(content.key).split(".")
-    any_polarity = polarity is Polarity.NEUTRAL
-    if any_polarity and (not normalise_value(value) or (above and name in normalise_key(value))):
+    named = bool(above) and name in normalise_key(value)
+    if polarity is not Polarity.NEUTRAL:
+        values = (value, name.replace("_", " ")) if named else (value,)
+        return frozenset(value_digest(keys, one, polarity) for one in values)
+    if not normalise_value(value) or named:
         return None
-    meant = tuple(Polarity) if any_polarity else (polarity,)
-    return frozenset(value_digest(keys, value, one) for one in meant)
+    return frozenset(value_digest(keys, value, one) for one in Polarity)
 
 
 def memory_id(keys: SubjectKeys, candidate: bytes) -> bytes:

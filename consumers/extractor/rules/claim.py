@@ -19,7 +19,10 @@ LAST = "last"
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One claim and where it stood; ``start`` and ``end`` are offsets into the sentence."""
+    """One claim and where it stood; ``start`` and ``end`` are offsets into the sentence.
+
+    ``conditions`` are those that the claim's own words name; what bounds a whole statement is found elsewhere.
+    """
 
     namespace: str
     key: str
@@ -36,6 +39,7 @@ class Claim:
     third_party: bool = False
     conditional: bool = True
     target: str | None = None
+    conditions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ _ENGLISH = {
     " sociable personality quit left resigned learning teaching taking practicing practising years year"
     " old"
     " call calls hi hello hey greetings i'm am grew play intolerant manager boss supervisor mentor wife husband partner"
-    " girlfriend boyfriend roommate doctor lawyer assistant",
+    " girlfriend boyfriend roommate doctor lawyer assistant used longer anymore stopped gave given",
     GOAL: "plan planned planning intend intending aim aiming goal determined decided set preparing saving"
     " training working dream dreaming resolved want wanted hope hoping wish like going looking ambition"
     " resolution target",
@@ -68,7 +68,7 @@ _CHINESE = re.compile(
     r"|过敏|糖尿病|高血|哮喘|会说|母语|内向|外向|性格|个性|敏感|素|清真|学|练|打算|计划|目标|梦想|愿望"
     r"|理想|准备|决[心定]|希望|期待|渴望|想|筹|备考|立志"
     r"|[记忘删]|注意|清除|撤销|备注|以后|今后|从现在|从今|每次|始终|永远|一律|总是|默认|改[成为用回]|换"
-    r"|切[换到]|迁[移到]|转用|不再|不是|周末|工作日|平日|[早晚]上|用|采用|辞职|离职|年|选|基于"
+    r"|切[换到]|迁[移到]|转用|不再|以前|曾经|从前|戒|不是|周末|工作日|平日|[早晚]上|用|采用|辞职|离职|年|选|基于"
 )
 _ASCII_WORD = re.compile(r"[A-Za-z]")
 

@@ -159,5 +159,7 @@ def _distinct(drafts: Iterable[Draft]) -> tuple[Draft, ...]:
     found: dict[tuple[object, ...], Draft] = {}
     for draft in drafts:
         content = draft.content
-        found[(content.namespace, content.key, content.conditions, draft.source_type)] = draft
+        # The end of one value is no word on the next: "I use Helix now. I no longer use Vim."
+        ended = content.value if draft.ends and "." not in content.key else ""
+        found[(content.namespace, content.key, content.conditions, draft.source_type, ended)] = draft
     return tuple(found.values())[:_MAX_DRAFTS]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Set
 
-from consumers.extractor.rules import identity_en, life_en
+from consumers.extractor.rules import endings_en, identity_en, life_en
 from consumers.extractor.rules.claim import PROFILE, Claim
 from consumers.extractor.rules.objects_en import object_key, parts
 from consumers.extractor.rules.subject_en import I_AM
 
-_RULES = (*identity_en.RULES, *life_en.RULES)
+_RULES = (*identity_en.RULES, *life_en.RULES, *endings_en.RULES)
 _BY_CUE: dict[str, list[int]] = {}
 """Rules by the words of which they need one: few sentences hold more than two such words, and rules are many."""
 for _number, _rule in enumerate(_RULES):
@@ -36,6 +36,7 @@ def find(text: str, words: Set[str]) -> Iterator[Claim]:
             claim = make(match)
             if claim is not None:
                 yield claim
+    yield from endings_en.find(plain, words)
     if not _LEARNS.isdisjoint(words):
         yield from _learning(plain)
 

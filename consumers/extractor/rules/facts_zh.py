@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from consumers.extractor.rules import identity_zh, life_zh
+from consumers.extractor.rules import endings_zh, identity_zh, life_zh
 from consumers.extractor.rules.claim import PROFILE, Claim
 from consumers.extractor.rules.objects_zh import object_key, parts
 
-_RULES = (*identity_zh.RULES, *life_zh.RULES)
+_RULES = (*identity_zh.RULES, *life_zh.RULES, *endings_zh.RULES)
 # One look for all cues: four of five clauses have none.
 _ANY_CUE = re.compile("|".join(sorted({re.escape(piece) for row in _RULES for piece in row.cue})))
 _VAGUE_LEARNING = re.compile(

@@ -9,7 +9,7 @@ from consumers.extractor.rules.claim import PROFILE, Claim
 from consumers.extractor.rules.makers import Row, cue, fact, keyed
 from consumers.extractor.rules.subject_en import I_AM, NAME, NOW
 
-_PLACE = r"(?P<it>(?:the )?[A-Z][\w.'\-]*(?:,? (?:(?:of|de|la|the|in) )*[A-Z][\w.'\-]*)*)"
+PLACE = r"(?P<it>(?:the )?[A-Z][\w.'\-]*(?:,? (?:(?:of|de|la|the|in) )*[A-Z][\w.'\-]*)*)"
 _NATIONALITIES = "|".join(sorted(name.capitalize() for name in lexicon.NATION_WORDS))
 _NOT_NAMES = frozenset(
     "Muslim Christian Buddhist Catholic Jewish Hindu Not Sorry Fine Good Happy Sad Glad Tired Back Here"
@@ -77,33 +77,33 @@ RULES: tuple[Row[frozenset[str]], ...] = (
     ),
     Row(
         cue("live reside living based"),
-        re.compile(rf"(?<![\w'])I (?:live|reside|am living|am based){NOW} in {_PLACE}"),
+        re.compile(rf"(?<![\w'])I (?:live|reside|am living|am based){NOW} in {PLACE}"),
         fact("home", "en.home", 0.7),
     ),
     Row(
         cue("living based"),
-        re.compile(rf"(?<![\w'])I(?:'m| am){NOW} (?:living|based) in {_PLACE}"),
+        re.compile(rf"(?<![\w'])I(?:'m| am){NOW} (?:living|based) in {PLACE}"),
         fact("home", "en.home", 0.7),
     ),
     Row(
         cue("moved relocated"),
         re.compile(
-            rf"(?<![\w'])I(?:'ve| have)?{NOW} (?:moved|relocated)(?: from {_PLACE.replace('it', 'old')})? to {_PLACE}"
+            rf"(?<![\w'])I(?:'ve| have)?{NOW} (?:moved|relocated)(?: from {PLACE.replace('it', 'old')})? to {PLACE}"
         ),
         fact("home", "en.moved", 0.7, replaces=True),
     ),
     Row(
         cue("live"),
-        re.compile(rf"(?<![\w'])I (?:no longer live|don't live) in {_PLACE}"),
+        re.compile(rf"(?<![\w'])I (?:no longer live|don't live) in {PLACE}"),
         fact("home", "en.home_ended", 0.6, ends=True),
     ),
     Row(
         cue("come came i'm am"),
-        re.compile(rf"(?<![\w'])I (?:come|came) from {_PLACE}|{I_AM} from {_PLACE.replace('it', 'alt')}"),
+        re.compile(rf"(?<![\w'])I (?:come|came) from {PLACE}|{I_AM} from {PLACE.replace('it', 'alt')}"),
         _origin,
     ),
-    Row(cue("grew"), re.compile(rf"(?<![\w'])I grew up in {_PLACE}"), fact("hometown", "en.grew_up", 0.6)),
-    Row(cue("born"), re.compile(rf"(?<![\w'])I was born in {_PLACE}"), fact("birthplace", "en.birthplace", 0.6)),
+    Row(cue("grew"), re.compile(rf"(?<![\w'])I grew up in {PLACE}"), fact("hometown", "en.grew_up", 0.6)),
+    Row(cue("born"), re.compile(rf"(?<![\w'])I was born in {PLACE}"), fact("birthplace", "en.birthplace", 0.6)),
     Row(
         cue("born"),
         re.compile(

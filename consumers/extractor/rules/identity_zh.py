@@ -9,7 +9,7 @@ from consumers.extractor.rules.claim import PROFILE, Claim
 from consumers.extractor.rules.makers import Maker, Row, fact, keyed
 from consumers.extractor.rules.subject_zh import BEFORE, END, NAME, NO_NAME, NOW
 
-_PLACE = rf"(?P<it>[^，。！？,.!\s、；的了我你他她这那]{{2,12}}?)(?:这边|附近|里面|市区)?{END}"
+PLACE = rf"(?P<it>[^，。！？,.!\s、；的了我你他她这那]{{2,12}}?)(?:这边|附近|里面|市区)?{END}"
 _NOT_PLACE = re.compile(
     r"家里?$|附近$|学校|公司|酒店|宾馆|一个|哪|什么|外面|楼|房子|公寓|宿舍|这里|这儿|那里|单位|民宿|郊区$|城里|乡下"
 )
@@ -74,12 +74,12 @@ RULES: tuple[Row[tuple[str, ...]], ...] = (
     ),
     Row(
         ("住", "定居", "生活在", "家在", "搬"),
-        re.compile(rf"{BEFORE}我{NOW}(?:居?住在|定居在?|生活在|家住|家在|搬到了?|搬去了?|搬来了?|搬家到了?){_PLACE}"),
+        re.compile(rf"{BEFORE}我{NOW}(?:居?住在|定居在?|生活在|家住|家在|搬到了?|搬去了?|搬来了?|搬家到了?){PLACE}"),
         _home,
     ),
     Row(
         ("来自", "老家", "出生", "家乡"),
-        re.compile(rf"{BEFORE}我{NOW}(?:来自|老家在|老家是|出生在|的?家乡是?在?|的?老家是?在?){_PLACE}"),
+        re.compile(rf"{BEFORE}我{NOW}(?:来自|老家在|老家是|出生在|的?家乡是?在?|的?老家是?在?){PLACE}"),
         _place("hometown", "zh.origin"),
     ),
     Row(
@@ -139,7 +139,7 @@ RULES: tuple[Row[tuple[str, ...]], ...] = (
     ),
     Row(
         ("不住", "不再住"),
-        re.compile(rf"{BEFORE}我{NOW}(?:不再?|已经不)住在?{_PLACE}(?:了)?"),
+        re.compile(rf"{BEFORE}我{NOW}(?:不再?|已经不)住在?{PLACE}(?:了)?"),
         fact("home", "zh.home_ended", ends=True),
     ),
 )

@@ -89,6 +89,17 @@ _NOUNS = {
 NOUN_SLOT = {noun: slot for slot, nouns in _NOUNS.items() for noun in nouns.split("|")}
 _TECHNICAL = frozenset(_THINGS)
 
+# What says by itself what it is a favourite of: 我最喜欢蓝色 speaks of colours, "I like autumn best" of seasons.
+_MEMBERS = {
+    "colour": "red|blue|navy blue|light blue|dark blue|sky blue|green|dark green|light green|yellow|black|white|purple"
+    "|violet|pink|brown|grey|gray|teal|turquoise|cyan|indigo|beige|burgundy|lavender|maroon",
+    "season": "spring|summer|autumn|fall|winter|春天|夏天|秋天|冬天|春季|夏季|秋季|冬季",
+    "sport": "basketball|football|soccer|tennis|badminton|table tennis|volleyball|baseball|hockey|rugby|cricket"
+    "|篮球|足球|网球|羽毛球|乒乓球|排球|棒球|橄榄球",
+}
+_CLASS_OF = {member: name for name, members in _MEMBERS.items() for member in members.split("|")}
+_COLOUR_ZH = re.compile(r"[深浅淡暗亮天海墨湖草米]?[红蓝绿黄黑白紫粉橙棕灰青金银褐][红]?色")
+
 _VERSION = re.compile(r"\s+v?\d+(?:\.\d+)*$|(?<=[a-z])\d+(?:\.\d+)*$")
 
 OCCUPATIONS_EN = re.compile(
@@ -137,6 +148,12 @@ def slot_of_thing(thing: str) -> str | None:
 def slot_of_noun(noun: str) -> str | None:
     """Return the slot that a noun names: "editor" or 编辑器."""
     return NOUN_SLOT.get(fold(noun).strip())
+
+
+def class_key(thing: str) -> str | None:
+    """Return the key of "my favourite THING" for a thing that tells what it is, None for any other."""
+    name = "colour" if _COLOUR_ZH.fullmatch(thing) else _CLASS_OF.get(fold(thing).strip(" .\"'"))
+    return f"favourite.{name}" if name else None
 
 
 def favourite_key(noun: str) -> str | None:

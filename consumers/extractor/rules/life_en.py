@@ -11,7 +11,7 @@ from consumers.extractor.rules.makers import Row, cue, fact, keyed
 from consumers.extractor.rules.subject_en import I_AM, NOW
 from policy.text import normalise_key
 
-_PETS = (
+PETS = (
     r"dogs?|cats?|rabbits?|hamsters?|parrots?|goldfish|fish|turtles?|tortoises?|birds?|horses?|ponies"
     r"|pony|puppy|puppies|kittens?|guinea pigs?|snakes?|lizards?|pets?"
 )
@@ -19,8 +19,15 @@ _FAMILY = (
     r"(?:(?:older|younger|elder|little|big|twin|baby) )?(?:sons?|daughters?|children|child|kids?"
     r"|brothers?|sisters?|siblings?|grandchildren|grandsons?|granddaughters?|twins)"
 )
-_COUNT = r"(?:a|an|one|two|three|four|five|six|\d)"
-_JOB = lexicon.OCCUPATIONS_EN.pattern
+COUNT = r"(?:a|an|one|two|three|four|five|six|\d)"
+JOB = lexicon.OCCUPATIONS_EN.pattern
+PLAYED = (
+    r"(?:guitar|piano|violin|drums|flute|cello|bass|ukulele|saxophone|trumpet|harp|chess|tennis|football|soccer"
+    r"|basketball|badminton|volleyball|golf|hockey|rugby|cricket)"
+)
+QUIT = re.compile(
+    r"\bI(?:'ve| have)? (?:just |finally |recently )*(?:quit|left|resigned from) my (?:old )?job\b", re.IGNORECASE
+)
 _JOBS = lexicon.JOB_WORDS
 _PET_WORDS = cue(
     "dog dogs cat cats rabbit rabbits hamster hamsters parrot parrots goldfish fish turtle turtles"
@@ -64,16 +71,16 @@ RULES: tuple[Row[frozenset[str]], ...] = (
         ),
         keyed("relation", "en.relation", 0.55),
     ),
-    Row(_JOBS, re.compile(rf"{I_AM} (?:a|an) (?P<it>{_JOB})\b(?! (?:at heart|of|to\b))", re.IGNORECASE), _job),
+    Row(_JOBS, re.compile(rf"{I_AM} (?:a|an) (?P<it>{JOB})\b(?! (?:at heart|of|to\b))", re.IGNORECASE), _job),
     Row(
         _JOBS,
-        re.compile(rf"(?<![\w'])I(?P<moved> now)? work{NOW} as (?:a|an|the) (?P<it>{_JOB})\b", re.IGNORECASE),
+        re.compile(rf"(?<![\w'])I(?P<moved> now)? work{NOW} as (?:a|an|the) (?P<it>{JOB})\b", re.IGNORECASE),
         _job,
     ),
     Row(
         cue("job occupation profession"),
         re.compile(
-            rf"\bmy (?:job|occupation|profession) is (?:being |to be |as )?(?:a |an |the )?(?P<it>{_JOB})\b",
+            rf"\bmy (?:job|occupation|profession) is (?:being |to be |as )?(?:a |an |the )?(?P<it>{JOB})\b",
             re.IGNORECASE,
         ),
         _job,
@@ -115,8 +122,8 @@ RULES: tuple[Row[frozenset[str]], ...] = (
     Row(
         _PET_WORDS,
         re.compile(
-            rf"(?<![\w'])(?:I(?:'ve| have)(?: got)?|there (?:is|are)) (?:also )?(?P<it>{_COUNT} (?:[a-z]+"
-            rf" ){{0,2}}?(?P<what>{_PETS}))(?: (?:named|called) (?P<named>[A-Z]\w+(?: and"
+            rf"(?<![\w'])(?:I(?:'ve| have)(?: got)?|there (?:is|are)) (?:also )?(?P<it>{COUNT} (?:[a-z]+"
+            rf" ){{0,2}}?(?P<what>{PETS}))(?: (?:named|called) (?P<named>[A-Z]\w+(?: and"
             rf" [A-Z]\w+)?))?(?=[,.;!]| (?:and|named|called|who|that|at home|which|now)\b|$)",
             re.IGNORECASE,
         ),
@@ -134,7 +141,7 @@ RULES: tuple[Row[frozenset[str]], ...] = (
     Row(
         _FAMILY_WORDS,
         re.compile(
-            rf"(?<![\w'])I(?:'ve| have)(?: got)? (?:also )?(?P<it>{_COUNT} (?P<what>{_FAMILY}))\b(?! who\b)",
+            rf"(?<![\w'])I(?:'ve| have)(?: got)? (?:also )?(?P<it>{COUNT} (?P<what>{_FAMILY}))\b(?! who\b)",
             re.IGNORECASE,
         ),
         keyed("has", "en.family", 0.6),
@@ -176,19 +183,18 @@ RULES: tuple[Row[frozenset[str]], ...] = (
     Row(
         cue("play"),
         re.compile(
-            r"(?<![\w'])I (?:can |also |still )*play (?:the )?(?P<it>guitar|piano|violin|drums|flute|cello|bass|ukulele"
-            r"|saxophone|trumpet|harp|chess|tennis|football|soccer|basketball|badminton|volleyball|golf|hockey|rugby"
-            r"|cricket)\b(?! (?:with you|today))",
+            rf"(?<![\w'])I (?:can |also |still )*play (?:the )?(?P<it>{PLAYED})\b(?! (?:with you|today))",
             re.IGNORECASE,
         ),
         keyed("plays", "en.plays", 0.5),
     ),
     Row(
-        cue("eat drink"),
+        cue("eat drink eating drinking"),
         re.compile(
-            r"(?<![\w'])I (?:don't|do not|never|can't|cannot) (?:eat|drink) (?P<it>(?:any )?(?!(?:it|that"
-            r"|this|enough|well|much|too|so|anything|the|in|at|out|alone|when|breakfast|dinner"
-            r"|lunch)\b)[a-z]+(?: [a-z]+)?)(?=[,.;!]|$| (?:or|and|because|at all|but)\b)",
+            r"(?<![\w'])I (?:(?:don't|do not|never|can't|cannot|no longer) (?:eat|drink)|(?:have )?stopped"
+            r" (?:eating|drinking)) (?P<it>(?:any )?(?!(?:it|that|this|enough|well|much|too|so|anything|the|in|at|out"
+            r"|alone|when|breakfast|dinner|lunch)\b)[a-z]+(?: (?!any ?more\b|any\b)[a-z]+)?)(?=[,.;!]|$"
+            r"| (?:or|and|because|at all|but|any ?more|any longer)\b)",
             re.IGNORECASE,
         ),
         keyed("diet", "en.diet_avoids", 0.8, negative=True),
@@ -235,10 +241,5 @@ RULES: tuple[Row[frozenset[str]], ...] = (
             re.IGNORECASE,
         ),
         _tenure,
-    ),
-    Row(
-        cue("quit left resigned"),
-        re.compile(r"\bI (?:quit|left|resigned from) (?P<it>my (?:old )?job)\b", re.IGNORECASE),
-        fact("job", "en.job_ended", 0.6, ends=True),
     ),
 )

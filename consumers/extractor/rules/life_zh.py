@@ -9,10 +9,8 @@ from consumers.extractor.rules.claim import HEALTH, Claim
 from consumers.extractor.rules.makers import Row, fact, keyed
 from consumers.extractor.rules.subject_zh import BEFORE, END, NAME, NO_NAME, NOW
 
-_JOB = lexicon.OCCUPATIONS_ZH.pattern
-_PET = (
-    r"(?:狗狗?|小狗|猫咪?|小猫|兔子|仓鼠|鹦鹉|金鱼|鱼|乌龟|鸟|马|柯基|金毛|哈士奇|泰迪|布偶猫?|橘猫|英短|加菲猫|宠物)"
-)
+JOB = lexicon.OCCUPATIONS_ZH.pattern
+PET = r"(?:狗狗?|小狗|猫咪?|小猫|兔子|仓鼠|鹦鹉|金鱼|鱼|乌龟|鸟|马|柯基|金毛|哈士奇|泰迪|布偶猫?|橘猫|英短|加菲猫|宠物)"
 # 对坚果不过敏 and 对花生没有过敏 name no allergen.
 _ALLERGEN = r"(?P<it>[^，。！？我你他她的不没]{1,12}?)"
 _CONDITION = (
@@ -45,13 +43,13 @@ RULES: tuple[Row[tuple[str, ...]], ...] = (
         _JOB_CUE,
         re.compile(
             rf"{BEFORE}我{NOW}(?:不是[^，。]{{1,12}}[，,]?(?:而)?是|是|当|做|担任|从事)(?:一?[名位个]"
-            rf"|着)?(?P<it>{_JOB})(?!们|的|家|工作室){END}"
+            rf"|着)?(?P<it>{JOB})(?!们|的|家|工作室){END}"
         ),
         fact("job", "zh.job", 0.7),
     ),
     Row(
         ("职业", "工作是", "本职"),
-        re.compile(rf"我的?(?:职业|工作|本职)是(?:一?[名位个])?(?P<it>{_JOB}){END}"),
+        re.compile(rf"我的?(?:职业|工作|本职)是(?:一?[名位个])?(?P<it>{JOB}){END}"),
         fact("job", "zh.job", 0.7),
     ),
     Row(
@@ -84,7 +82,7 @@ RULES: tuple[Row[tuple[str, ...]], ...] = (
         ("养",),
         re.compile(
             rf"我{NOW}养(?:了|着|过)?(?P<it>(?:[一两二三四几\d][只条头个匹]"
-            rf"|一对)?(?:[\u4e00-\u9fff]{{1,3}}?的?)?(?P<what>{_PET})(?:[，,]?(?:它|名字|名)?(?:叫|名叫"
+            rf"|一对)?(?:[\u4e00-\u9fff]{{1,3}}?的?)?(?P<what>{PET})(?:[，,]?(?:它|名字|名)?(?:叫|名叫"
             rf"|取名)[\u4e00-\u9fffA-Za-z]{{1,6}})?){END}"
         ),
         keyed("has", "zh.pet", 0.6),
@@ -126,7 +124,7 @@ RULES: tuple[Row[tuple[str, ...]], ...] = (
     Row(
         ("吃", "喝"),
         re.compile(
-            rf"{BEFORE}我{NOW}(?:从来?|一直|平时|平常)*(?:不能?[吃喝]|[吃喝]不了)(?P<it>(?!素|饭|药|早|午|晚"
+            rf"{BEFORE}我{NOW}(?:从来?|一直|平时|平常)*(?:(?:再也)?不[能再]?[吃喝]|[吃喝]不了)(?P<it>(?!素|饭|药|早|午|晚"
             rf"|了|完|饱|过|好|到|上|醉|太|多|这|那|什么|得|惯|下|的)[^，。！？、；我你他她]{{1,8}}?){END}"
         ),
         keyed("diet", "zh.diet_avoids", 0.8, negative=True),
@@ -148,11 +146,6 @@ RULES: tuple[Row[tuple[str, ...]], ...] = (
         ("有", "得", "患", "确诊"),
         re.compile(rf"{BEFORE}我{NOW}(?:有|得了|患有|确诊了?|得过|患了){_CONDITION}"),
         keyed("condition", "zh.condition", 0.9, HEALTH),
-    ),
-    Row(
-        ("辞职", "离职"),
-        re.compile(rf"{BEFORE}我{NOW}(?P<it>辞职|离职)了"),
-        fact("employer", "zh.job_ended", ends=True),
     ),
     Row(
         ("年",),

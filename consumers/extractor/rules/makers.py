@@ -41,7 +41,7 @@ def fact(key: str, rule: str, importance: float = 0.6, *, replaces: bool = False
             rule,
             confidence=0.9,
             importance=importance,
-            replaces=replaces or _CHANGED.search(match[0]) is not None,
+            replaces=replaces or ends or _CHANGED.search(match[0]) is not None,
             ends=ends,
             conditional=False,
         )
@@ -50,7 +50,13 @@ def fact(key: str, rule: str, importance: float = 0.6, *, replaces: bool = False
 
 
 def keyed(
-    prefix: str, rule: str, importance: float = 0.5, namespace: str = PROFILE, *, negative: bool = False
+    prefix: str,
+    rule: str,
+    importance: float = 0.5,
+    namespace: str = PROFILE,
+    *,
+    negative: bool = False,
+    ends: bool = False,
 ) -> Maker:
     """Return a maker for a slot of many values: the group ``what``, else ``it``, ends the key."""
 
@@ -67,6 +73,8 @@ def keyed(
             polarity=Polarity.NEGATIVE if negative else Polarity.NEUTRAL,
             confidence=0.9,
             importance=importance,
+            replaces=ends,
+            ends=ends,
             conditional=False,
         )
 

@@ -7,13 +7,24 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from consumers.extractor.rules import cues, facts_en, facts_zh, goals_en, goals_zh, orders, tastes_en, tastes_zh, tools
+from consumers.extractor.rules import (
+    cues,
+    endings_zh,
+    facts_en,
+    facts_zh,
+    goals_en,
+    goals_zh,
+    orders,
+    tastes_en,
+    tastes_zh,
+    tools,
+)
 from consumers.extractor.rules import sentences as kinds
 from consumers.extractor.rules.bounds import bound
 from consumers.extractor.rules.claim import LAST, PREFERENCES, Claim
 from consumers.extractor.rules.sentences import Sentence
 from policy.conditions import Stripped, strip_conditions
-from policy.text import normalise_key
+from policy.text import condition_set, normalise_key
 from schemas.words import MemoryType, Polarity
 
 _CLAUSE = re.compile(r"[，,]")
@@ -125,15 +136,14 @@ def _english(sentence: Sentence, words: set[str], flags: int) -> Iterator[Readin
 
 
 def _english_claims(text: str, bare: Stripped, words: set[str], flags: int) -> Iterator[Claim]:
-    count = 0
-    if flags & cues.TASTE:
-        for claim in tastes_en.find(bare.text):
-            count += 1
-            yield claim
-    for claim in _others(text, bare, words, flags):
-        count += 1
-        yield claim
-    if not count and bare.conditions:
+    others = list(_others(text, bare, words, flags))
+    # Where a choice names its purpose, the mere liking of the same thing says less.
+    chosen = {(claim.namespace, claim.key, claim.value) for claim in others if claim.conditions}
+    tastes = tastes_en.find(bare.text) if flags & cues.TASTE else ()
+    found = [claim for claim in tastes if (claim.namespace, claim.key, claim.value) not in chosen]
+    yield from found
+    yield from others
+    if not found and not others and bare.conditions:
         yield from _verbless(bare)
 
 
@@ -162,13 +172,14 @@ def _chinese(sentence: Sentence) -> Iterator[Reading]:
     if claim is not None and not sentence.asks and not kinds.is_one_off(sentence.text):
         yield _reading(claim, sentence.text, sentence.start, Stripped(sentence.text))
         return
-    goes_on = subject = False
+    goes_on = subject = others = False
     for text, start, last in _clauses(sentence.text):
+        others = "我" not in text and (others or _SWITCHES.search(text) is not None)
         if not cues.in_chinese(text):
             goes_on = goes_on and not _SWITCHES.search(text)
             subject = text.startswith("我") and not _SWITCHES.search(text)
             continue
-        found = list(_clause(text, goes_on, subject, sentence.text))
+        found = list(_clause(text, goes_on, subject, others, sentence.text))
         # Guards come last: most clauses with a cue claim nothing.
         asks = sentence.asks and last
         if found and (kinds.is_question(text, asks, chinese=True) or _skip(text)):
@@ -191,14 +202,17 @@ def _skip(text: str) -> bool:
     return kinds.is_one_off(text) or kinds.is_hypothetical(text, chinese=True) or kinds.is_report(text, chinese=True)
 
 
-def _clause(text: str, goes_on: bool, subject: bool, sentence: str) -> Iterator[tuple[Claim, Stripped]]:
+def _clause(text: str, goes_on: bool, subject: bool, others: bool, sentence: str) -> Iterator[tuple[Claim, Stripped]]:
     bare = strip_conditions(text)
-    found = [*tastes_zh.find(bare.text, goes_on), *tools.find(bare.text, bool(bare.conditions))]
+    # 他写 Python 用 Vim，写 Rust 用 Emacs: without 我 the second choice is his too.
+    chosen = () if others else tools.find(bare.text, bool(bare.conditions))
+    found = [*tastes_zh.find(bare.text, goes_on), *chosen]
     if not found and bare.text != text:
         found = list(tastes_zh.find(text, goes_on))
         bare = Stripped(text) if found else bare
     found += [
         *facts_zh.find(text, goes_on or subject),
+        *endings_zh.find(text, sentence),
         *goals_zh.find(text, lambda: _LONG_TIME.search(sentence) is not None),
     ]
     if not found and bare.conditions and not _PASSES.intersection(bare.conditions):
@@ -256,9 +270,12 @@ def _verbless(bare: Stripped) -> Iterator[Claim]:
 
 def _distinct(found: Iterable[tuple[Claim, Stripped]]) -> Iterator[tuple[Claim, Stripped]]:
     """Drop a second claim on the same slot, and a taste for what another rule understood better."""
-    seen: set[tuple[str, str, tuple[str, ...]]] = set()
+    seen: set[tuple[str, str, tuple[str, ...], str]] = set()
     for claim, bare in found:
-        slot = (claim.namespace, claim.key, bare.conditions if claim.conditional else ())
+        conditions = bare.conditions if claim.conditional else ()
+        # What ends for one value leaves the slot to another: "I no longer work at Acme, I work at Globex".
+        ended = claim.value if claim.ends and "." not in claim.key else ""
+        slot = (claim.namespace, claim.key, (*conditions, *claim.conditions), ended)
         if slot not in seen and claim.key.strip("."):
             seen.add(slot)
             yield claim, bare
@@ -268,7 +285,8 @@ def _reading(claim: Claim, text: str, offset: int, bare: Stripped) -> Reading:
     """Quote the claim's own span, or the whole clause where conditions were taken out of it."""
     begin, end = (claim.start, claim.end) if bare.text == text or not claim.conditional else (0, len(text))
     quote = text[begin:end].strip()
-    conditions = bare.conditions if claim.conditional and claim.key != LAST else ()
+    bounds = bare.conditions if claim.conditional and claim.key != LAST else ()
+    conditions = condition_set((*bounds, *claim.conditions)) if claim.conditions else bounds
     offset += begin + len(text[begin:end]) - len(text[begin:end].lstrip())
     return Reading(claim, quote, offset, _scope(text, claim), conditions, bare.unresolved and claim.conditional)
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 
-from consumers.extractor.rules import lexicon
+from consumers.extractor.rules import lexicon, purposes
 from consumers.extractor.rules.claim import PREFERENCES, WORK, Claim
 from consumers.extractor.rules.objects_en import object_key, parts
 from schemas.words import MemoryType, Polarity
@@ -62,6 +63,7 @@ _FAN = re.compile(
     r"(?P<what>[\w' ]{2,30}?) (?:fan|lover|enthusiast|addict|aficionado)\b(?! of)",
     re.IGNORECASE,
 )
+_BEST = re.compile(r" (?:best|(?:the )?most)(?: of all)?(?=$|[,.;!]| (?:now|these days|nowadays)\b)", re.IGNORECASE)
 _ENDS = re.compile(r"\b(?:anymore|any more|any longer)\b", re.IGNORECASE)
 _CHANGED = re.compile(r"\b(?:now|these days|nowadays|lately|from now on|instead)\b", re.IGNORECASE)
 _CUE = re.compile(
@@ -126,7 +128,16 @@ def _taste(statement: str, offset: int) -> Iterator[Claim]:
     negative = match["negative"] is not None and not ended
     verb = (match["positive"] or match["negative"] or "").lower()
     replaces = ended or _CHANGED.search(match["adverbs"] + match["adverbs2"] + match["rest"]) is not None
-    for part in parts(match["rest"], back(match.start("rest")), prefers=verb == "prefer"):
+    best = _BEST.search(match["rest"]) if verb in ("like", "love", "prefer", "enjoy") else None
+    rest = match["rest"][: best.start()] if best else match["rest"]
+    found = list(parts(rest, back(match.start("rest")), prefers=verb == "prefer"))
+    if best and len(found) == 1 and (key := lexicon.class_key(found[0].text)) is not None:
+        yield _single(key, found[0].text, back(match.start()), found[0].end, replaces)
+        return
+    for part in found:
+        if verb == "prefer" and lexicon.slot_of_thing(part.text.partition(" for ")[0]) and " for " in part.text:
+            # "Vim for Rust" is a choice with a purpose, which the rules for tools read.
+            continue
         slot = lexicon.slot_of_thing(part.text)
         # A tool that is loved is a taste; one that is preferred is the choice for its slot.
         chosen = slot is not None and verb == "prefer"
@@ -172,9 +183,9 @@ def _favourites(text: str) -> Iterator[Claim]:
             r"(?:it|this|that|these|those|they|he|she|which|who|what|one|the|my|your|some|here)\b", what, re.IGNORECASE
         ):
             continue
-        key = lexicon.favourite_key(match["noun"] or "")
+        key = lexicon.favourite_key(match["noun"]) if match["noun"] else lexicon.class_key(what)
         if key:
-            yield _single(key, what, match.start("what"), match.end())
+            yield _single(key, what, match.start("what"), match.end(), " now " in match[0])
         else:
             yield _like(what, match.start("what"), match.end(), "en.favourite")
 
@@ -182,12 +193,14 @@ def _favourites(text: str) -> Iterator[Claim]:
 def _favourite(noun: str, rest: str, start: int, offset: int, adverbs: str) -> Iterator[Claim]:
     found = list(parts(rest, offset))
     noun = re.sub(r"^(?:kind|type|genre|style)s? of ", "", noun.strip(), flags=re.IGNORECASE)
+    noun, _, purpose = noun.partition(" for ")
     key = lexicon.favourite_key(noun) or lexicon.favourite_key(noun.split()[-1] if noun.split() else "")
     for part in found:
         if key is None or len(found) > 1:
             yield _like(part.text, start, part.end, "en.favourite")
         else:
-            yield _single(key, part.text, start, part.end, replaces="now" in adverbs.lower())
+            claim = _single(key, part.text, start, part.end, replaces="now" in adverbs.lower())
+            yield replace(claim, conditions=(purposes.named(purpose),)) if purpose else claim
 
 
 def _like(what: str, start: int, end: int, rule: str) -> Claim:

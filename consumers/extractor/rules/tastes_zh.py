@@ -87,7 +87,11 @@ def _taste(match: re.Match[str] | None, clause: str) -> Iterator[Claim]:
     ended = match.groupdict().get("ended") is not None or _ENDS.search(clause) is not None
     negative = match["negative"] is not None and not ended
     replaces = ended or _CHANGED.search(match["adverbs"]) is not None or clause.endswith("了")
-    for part in parts(match["rest"], match.start("rest")):
+    found = list(parts(match["rest"], match.start("rest")))
+    if len(found) == 1 and (key := _best(match, object_key(found[0].text))) is not None:
+        yield _single(key, found[0].text, match.start(), found[0].end, replaces)
+        return
+    for part in found:
         yield Claim(
             PREFERENCES,
             f"likes.{object_key(part.text)}",
@@ -102,6 +106,14 @@ def _taste(match: re.Match[str] | None, clause: str) -> Iterator[Claim]:
             replaces=replaces,
             ends=ended,
         )
+
+
+def _best(match: re.Match[str], thing: str) -> str | None:
+    """Return the slot of a favourite (我最喜欢蓝色, 我现在更喜欢蓝色), None for a mere liking."""
+    if match["positive"] is None:
+        return None
+    degree = match["adverbs"] + match["positive"]
+    return lexicon.class_key(thing) if "最" in degree or ("更" in degree and "现在" in degree) else None
 
 
 def _shapes(clause: str) -> Iterator[Claim]:
@@ -126,7 +138,7 @@ def _favourite(match: re.Match[str]) -> Iterator[Claim]:
     found = list(parts(match["rest"], match.start("rest")))
     for part in found:
         if key is not None and len(found) == 1:
-            yield _single(key, part.text, match.start(), part.end)
+            yield _single(key, part.text, match.start(), part.end, "现在" in match[0] or match.string.endswith("了"))
         else:
             yield _like(part.text, match.start(), part.end, "zh.favourite")
 
@@ -137,7 +149,7 @@ def _most(match: re.Match[str]) -> Iterator[Claim]:
     if re.search(r"什么|哪|谁|吗|也许|今天|刚|看到|觉得|都|其中", what):
         return
     if key is not None and "之一" not in match[0]:
-        yield _single(key, what, match.start("what"), match.end())
+        yield _single(key, what, match.start("what"), match.end(), "现在" in match.string[: match.end()])
     else:
         yield _like(what, match.start("what"), match.end(), "zh.favourite")
 
@@ -173,7 +185,7 @@ def _like(what: str, start: int, end: int, rule: str, negative: bool = False) ->
     )
 
 
-def _single(key: str, what: str, start: int, end: int) -> Claim:
+def _single(key: str, what: str, start: int, end: int, replaces: bool = False) -> Claim:
     return Claim(
         PREFERENCES if key.startswith("favourite.") else WORK,
         key,
@@ -185,4 +197,5 @@ def _single(key: str, what: str, start: int, end: int) -> Claim:
         polarity=Polarity.POSITIVE,
         confidence=0.9,
         importance=0.6,
+        replaces=replaces,
     )

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
 
-from consumers.extractor.rules import lexicon
+from consumers.extractor.rules import lexicon, purposes
 from consumers.extractor.rules.claim import WORK, Claim
 from policy.text import normalise_key
 from schemas.words import MemoryType, Polarity
@@ -27,7 +27,7 @@ _BEFORE_EN = re.compile(
     r"|\b(?P<name>[A-Z][\w\-]*))"
     r"(?P<adverbs>(?: (?:now|currently|mostly|mainly|always|usually|just|recently|finally|primarily"
     r"|only|actually|generally|do|have|both|all|been|both))*) "
-    r"(?:(?P<no>no longer (?:uses?|using)|(?:don'?t|doesn'?t|do not|does not) use|stopped using)"
+    r"(?:(?P<no>no longer (?:uses?|using)|(?:don'?t|doesn'?t|do not|does not) use|stopped using|used to use)"
     r"|(?P<moved>switched (?:from [\w .+#]{2,24} )?to|moved (?:from [\w .+#]{2,24} )?to"
     r"|migrated (?:from [\w .+#]{2,24} )?to|changed to)|uses?|using|runs?(?: on)?|running(?: on)?"
     r"|works? with|writes?(?: (?:code |everything )?in)?|codes? in|prefers?|is (?:built|written"
@@ -47,6 +47,7 @@ _BEFORE_ZH = re.compile(
 # How far before a thing the choice of it may stand, and how many things one sentence may name.
 _REACH = 100
 _MAX_NAMED = 16
+_GOES_ON = re.compile(r",? (?:and|but|while) (?:(?:I )?(?:use|prefer) )?|, ")
 _BARE = re.compile(r"^(?:by default|in general|generally)$", re.IGNORECASE)
 _NOT_ANYMORE = re.compile(r"\b(?:anymore|any more|any longer)\b|了$", re.IGNORECASE)
 _PEOPLE = re.compile(
@@ -59,14 +60,35 @@ def find(text: str, conditions: bool) -> Iterator[Claim]:
     """Yield choices of known things; ``conditions`` says that conditions were taken out of the sentence."""
     if _COULD_NAME.search(text) is None:
         return
+    last: Claim | None = None
     for match in islice(_NAMED.finditer(text), _MAX_NAMED):
         slot = lexicon.SLOT_OF[match["thing"].lower()]
         base = max(0, match.start() - _REACH)
         # The mark keeps a cut from looking like the start of the sentence; offsets count it back.
         before = "\0" * (base > 0) + text[base : match.start()]
-        claim = _english(match, slot, before) or _chinese(match, slot, before) or _bare(match, slot, text, conditions)
-        if claim is not None:
-            yield replace(claim, start=max(0, claim.start + base - (base > 0))) if base else claim
+        claim = (
+            _english(match, slot, before)
+            or _with_purpose(match, slot, before)
+            or _chinese(match, slot, before)
+            or _bare(match, slot, text, conditions)
+        )
+        if claim is not None and base:
+            claim = replace(claim, start=max(0, claim.start + base - (base > 0)))
+        purpose = purposes.behind(text, match.end())
+        if (
+            claim is None
+            and last is not None
+            and (purpose or conditions)
+            and _GOES_ON.fullmatch(text, last.end, match.start())
+        ):
+            # "I use VS Code for Python and Vim for Rust": the second choice has subject and verb of the first.
+            claim = _claim(match, slot, last.start, replaces=last.replaces, ends=last.ends)
+        if claim is None:
+            continue
+        if purpose is not None:
+            claim = replace(claim, conditions=(*claim.conditions, purpose[0]), end=purpose[1])
+        last = claim
+        yield claim
 
 
 def _english(match: re.Match[str], slot: str, before: str) -> Claim | None:
@@ -86,7 +108,17 @@ def _english(match: re.Match[str], slot: str, before: str) -> Claim | None:
         or how["order"] is not None
         or "now" in (how["adverbs"] or "").lower()
     )
-    return _claim(match, key, how.start(), replaces=replaces or ended, ends=ended)
+    claim = _claim(match, key, how.start(), replaces=replaces or ended, ends=ended)
+    purpose = purposes.ahead(before[: how.start()])
+    return replace(claim, conditions=(purpose,)) if purpose else claim
+
+
+def _with_purpose(match: re.Match[str], slot: str, before: str) -> Claim | None:
+    found = purposes.ahead_zh(before, slot)
+    if found is None:
+        return None
+    purpose, replaces = found
+    return replace(_claim(match, slot, 0, replaces=replaces), conditions=(purpose,))
 
 
 def _chinese(match: re.Match[str], slot: str, before: str) -> Claim | None:

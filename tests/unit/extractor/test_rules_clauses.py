@@ -101,3 +101,40 @@ def test_doing_has_one_key_however_it_is_said(one: str, other: str) -> None:
 )
 def test_statements_that_a_comma_parts_have_their_own_conditions(text: str, found: dict[str, tuple[str, ...]]) -> None:
     assert {draft.content.value: draft.content.conditions for draft in drafts(text)} == found
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("I use VS Code for Python and Vim for Rust", {"VS Code": "for.python", "Vim": "for.rust"}),
+        ("I use VS Code for writing Python, and for Rust I use Vim.", {"VS Code": "for.python", "Vim": "for.rust"}),
+        ("I use Vim at work and VS Code at home", {"Vim": "at.work", "VS Code": "at.home"}),
+        (
+            "I use PostgreSQL for work and SQLite for side projects",
+            {"PostgreSQL": "at.work", "SQLite": "for.side_projects"},
+        ),
+        ("I prefer VS Code for Python", {"VS Code": "for.python"}),
+        ("My favourite editor for Rust is Vim", {"Vim": "for.rust"}),
+        ("写 Python 用 VS Code，写 Rust 用 Vim", {"VS Code": "for.python", "Vim": "for.rust"}),
+        ("我用 VS Code 写 Python，用 Vim 写 Rust", {"VS Code": "for.python", "Vim": "for.rust"}),
+        ("Python 用 PyCharm，Go 用 GoLand", {"PyCharm": "for.python", "GoLand": "for.go"}),
+        ("工作用 Linux，家里用 macOS", {"Linux": "at.work", "macOS": "at.home"}),
+    ],
+)
+def test_a_choice_holds_for_its_purpose(text: str, wanted: dict[str, str]) -> None:
+    found = drafts(text)
+    assert {draft.content.value: draft.content.conditions for draft in found} == {
+        thing: (condition,) for thing, condition in wanted.items()
+    }
+    assert len({draft.content.key for draft in found}) == 1
+
+
+@pytest.mark.parametrize(
+    "text", ["I've used Vim for years", "I use Vim for everything", "I use Vim for now and ever", "我用 Vim 写代码"]
+)
+def test_what_is_no_purpose_bounds_nothing(text: str) -> None:
+    assert all(draft.content.conditions == () for draft in drafts(text))
+
+
+def test_what_somebody_else_uses_for_a_purpose_is_theirs() -> None:
+    assert drafts("他写 Python 用 Vim，写 Rust 用 Emacs") == ()

@@ -47,6 +47,13 @@ from tests.unit.extractor.spoken import claims, drafts, only
         ("我的爱好是下棋和钓鱼", [("likes.下棋", "下棋", "positive"), ("likes.钓鱼", "钓鱼", "positive")]),
         ("我最喜欢的颜色是绿色", [("favourite.colour", "绿色", "positive")]),
         ("秋天是我最喜欢的季节", [("favourite.season", "秋天", "positive")]),
+        ("我现在最喜欢蓝色了", [("favourite.colour", "蓝色", "positive")]),
+        ("我最喜欢秋天", [("favourite.season", "秋天", "positive")]),
+        ("我最喜欢打篮球", [("favourite.sport", "打篮球", "positive")]),
+        ("I like blue best", [("favourite.colour", "blue", "positive")]),
+        ("Autumn is my favourite", [("favourite.season", "Autumn", "positive")]),
+        ("我最喜欢喝龙井茶", [("likes.龙井茶", "喝龙井茶", "positive")]),
+        ("我很喜欢蓝色", [("likes.蓝色", "蓝色", "positive")]),
         ("我喜欢下棋，钓鱼，爬山", [(f"likes.{it}", it, "positive") for it in ("下棋", "钓鱼", "爬山")]),
         ("我不喜欢咖啡，我喜欢茶", [("likes.咖啡", "咖啡", "negative"), ("likes.茶", "茶", "positive")]),
         ("我喜欢读书，也喜欢爬山", [("likes.读书", "读书", "positive"), ("likes.爬山", "爬山", "positive")]),
@@ -76,6 +83,22 @@ def test_both_sides_share_a_key(one: str, other: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
+        "我现在最喜欢蓝色了",
+        "我最喜欢蓝色了",
+        "我现在更喜欢蓝色",
+        "My favourite colour is now blue",
+        "I like blue best now",
+    ],
+)
+def test_a_new_favourite_takes_the_place_of_the_old_one(text: str) -> None:
+    draft = only(text)
+    assert draft.replaces
+    assert draft.content.key == only("我最喜欢的颜色是绿色").content.key
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
         "I no longer like jazz",
         "I don't like jazz anymore",
         "我不再喜欢爵士乐了",
@@ -99,7 +122,9 @@ def test_no_longer_ends_a_taste(text: str) -> None:
         "I love you",
         "I'd love to go",
         "I would like a coffee",
-        "I used to love jazz",
+        "The band I used to love broke up",
+        "I used to love jazz, and I still do",
+        "我以前喜欢爵士乐，现在也喜欢",
         "I loved the show",
         "I feel like crying",
         "I like this song",
