@@ -16,6 +16,7 @@ from consumers.purger.decide import Decided, Known, Request, deadline_of, decide
 from consumers.purger.driver import Driver
 from consumers.purger.owners import intake as outside
 from consumers.purger.owners import store as outside_store
+from consumers.purger.owners import withdrawn
 from consumers.purger.owners.decide import Verdict
 from consumers.purger.owners.look import look
 from consumers.purger.registry import Parts
@@ -145,7 +146,8 @@ class Purger(BaseConsumer[Ready, State, Result]):
             self._driver.wake(accepted)
 
     def tick(self, tx: Tx) -> Sequence[Message]:
-        """Show how many erasures are in which state, and how old the oldest open one is."""
+        """Take up what edits took away; show how many erasures are in which state, and the oldest one's age."""
+        withdrawn.take_up(tx, self._parts.vault)
         states = dict(tx.execute(book.SQL.by_state).fetchall())
         for state in ErasureState:
             ERASURES.labels(state.value).set(states.get(state.value, 0))

@@ -53,6 +53,26 @@ WHERE e.blocked_at IS NOT NULL AND (e.next_at IS NULL OR e.next_at > now()) AND 
 -- name: wake_named
 UPDATE erasures SET next_at = now() WHERE id = ANY(%s) AND blocked_at IS NOT NULL;
 
+-- name: ask
+-- A source that went by an edit, of whose erasure nothing is known yet.
+UPDATE departed p SET asks = true, at = now()
+WHERE p.id = ANY(%s) AND p.erasure IS NULL AND NOT p.asks AND EXISTS (SELECT FROM subjects s WHERE s.handle = p.handle);
+
+-- name: asking
+SELECT p.id, p.handle, s.body, p.at FROM departed p LEFT JOIN subjects s ON s.handle = p.handle
+WHERE p.asks ORDER BY p.at LIMIT %s FOR UPDATE OF p SKIP LOCKED;
+
+-- name: asks_no_more
+UPDATE departed SET asks = false WHERE id = ANY(%s);
+
+-- name: open_for_source
+WITH opened AS (
+    INSERT INTO erasures (id, tenant, subject, lock, kind, selector, requested_at, deadline, log, part, pos)
+    VALUES (%(id)s, %(tenant)s, %(subject)s, %(lock)s, %(kind)s, %(selector)s, %(at)s, %(deadline)s, 0, 0, 0)
+    ON CONFLICT DO NOTHING
+)
+UPDATE departed SET erasure = %(id)s, asks = false WHERE id = %(source)s;
+
 -- name: edges
 -- Edges to parents that an erasure takes: of its handle, of what it cut from handles that live on, and, where a
 -- whole tenant goes, of every handle that nobody holds (of all before the block, to show what is there).

@@ -30,7 +30,9 @@ def _register(tx: Connection, verdict: Verdict) -> None:
     tx.execute(SQL.upsert_artefacts, columns(made, 7))
     edges = [(artefact, parent.kind, parent.id, parent.handle) for (artefact, _), parent in verdict.edges.items()]
     tx.execute(SQL.insert_edges, columns(edges, 4))
-    if any(parent.erased for parent in verdict.edges.values()):
+    erased = sorted({parent.id for parent in verdict.edges.values() if parent.erased})
+    if erased:
+        tx.execute(SQL.ask, (erased,))
         tx.execute(SQL.wake)
 
 
