@@ -73,7 +73,15 @@ class Retention(Strict):
     suggestion_days: Days = 14
     pending_days: Days = 14
     quarantine_days: Days = 14
+    expired_days: Days = 30
     review_days: Days = 180
+
+    @model_validator(mode="after")
+    def _outlives_what_waits(self) -> Self:
+        # What waits because of a memory is decided or expired itself before that one goes.
+        if self.expired_days < max(self.suggestion_days, self.pending_days, self.quarantine_days):
+            raise ValueError("expired_days must not be below suggestion_days, pending_days or quarantine_days")
+        return self
 
 
 class TypeRule(Strict):

@@ -12,7 +12,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
-from schemas.words import LineStatus, Property, SelectorKind
+from schemas.words import LineStatus, OwnKind, Property, SelectorKind
+
+Kind = SelectorKind | OwnKind
+"""What an erasure is about: what somebody selected, or what has expired."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +24,9 @@ class Scope:
 
     Attributes:
         erasure: id of the erasure.
-        kind: the selector's kind.
+        kind: the selector's kind, or ours.
         tenant: reference of the tenant.
-        subject: reference of the subject; None for a whole tenant.
+        subject: reference of the subject; None for a whole tenant and for what has expired.
         lock: the subject's advisory key.
         handle: the handle that Block cleared; None where nothing was ever stored.
         epoch: the epoch that Block ended.
@@ -33,7 +36,7 @@ class Scope:
     """
 
     erasure: bytes
-    kind: SelectorKind
+    kind: Kind
     tenant: bytes
     subject: bytes | None
     lock: int = 0

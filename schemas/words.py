@@ -196,6 +196,12 @@ class SelectorKind(StrEnum):
     TENANT = "tenant"
 
 
+class OwnKind(StrEnum):
+    """Kinds of erasures that nobody asks for; in receipts they stand where a selector's kind does."""
+
+    EXPIRY = "expiry"
+
+
 class ApiRole(StrEnum):
     """Role that a bearer token fixes."""
 

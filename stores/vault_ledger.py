@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 
 import orjson
 
@@ -155,6 +155,10 @@ class Ledger:
     def chain_id(self, tenant: bytes) -> bytes:
         """Return 16 bytes that name a tenant's chain of receipts without naming the tenant."""
         return self._root.derive(b"receipt chain/" + tenant)[:16]
+
+    def day_id(self, tenant: bytes, day: date) -> bytes:
+        """Return 16 bytes that name what expires for a tenant (by ref) on a day, the same whoever asks."""
+        return self._root.derive(b"expiry/" + tenant + day.isoformat().encode())[:16]
 
     def chain_head(self, tenant: bytes) -> Head | None:
         """Return the newest receipt of a tenant (by ref), None before the first."""

@@ -42,6 +42,7 @@ def look(tx: Connection, vault: Vault, ready: Ready) -> State:
         if item.revision
     }
     remembered = _remembered(tx, orders, subjects, keys)
+    again = {turn.id for turns in remembered.values() for turn in turns}
     return State(
         subjects=subjects,
         keys=keys,
@@ -51,9 +52,8 @@ def look(tx: Connection, vault: Vault, ready: Ready) -> State:
         refused=_ids(tx, _SQL.known_refusals, turns | edits),
         orders=_ids(tx, _SQL.known_controls, {names[item.position] for item in orders}),
         # Of a stored turn its id is the tombstone: what came of it was erased, so nothing is proposed of it again.
-        tombstones=vault.has_tombstones(
-            [*(item.tombstone for item in heard), *(turn.id for turns in remembered.values() for turn in turns)]
-        ),
+        tombstones=vault.has_tombstones([*(item.tombstone for item in heard), *again])
+        | _ids(tx, _SQL.known_refusals, again),
         remembered=remembered,
         proposed=_proposed(tx, remembered),
     )

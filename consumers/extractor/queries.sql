@@ -9,7 +9,9 @@ SELECT id, revision, digest, log, part, pos FROM turns WHERE id = ANY(%b::bytea[
 SELECT id FROM refusals WHERE id = ANY(%b::bytea[])
 
 -- name: known_controls
-SELECT id FROM controls WHERE id = ANY(%b::bytea[])
+-- One whose row went with the memory that it was about is known all the same.
+SELECT w.id FROM unnest(%b::bytea[]) AS w(id)
+WHERE EXISTS (SELECT FROM controls c WHERE c.id = w.id) OR EXISTS (SELECT FROM refusals r WHERE r.id = w.id)
 
 -- name: conversation_turns
 -- A group's turns by others are left out: their authors are not locked here.

@@ -11,8 +11,8 @@ from typing import Any
 import orjson
 from psycopg.types.json import Jsonb
 
-from schemas.eraser import Line, Scope
-from schemas.words import ErasureState, SelectorKind
+from schemas.eraser import Kind, Line, Scope
+from schemas.words import ErasureState, OwnKind, SelectorKind
 from stores.database import Connection, columns
 from stores.sql import load
 
@@ -31,7 +31,7 @@ class Held:
     tenant: bytes
     subject: bytes | None
     lock: int | None
-    kind: SelectorKind
+    kind: Kind
     tag: bytes | None
     state: ErasureState
     handle: bytes | None
@@ -81,7 +81,8 @@ def take(conn: Connection, erasure: bytes) -> Held | None:
     if row is None:
         return None
     values: list[Any] = list(row)
-    values[5], values[7] = SelectorKind(values[5]), ErasureState(values[7])
+    values[5] = OwnKind.EXPIRY if values[5] == OwnKind.EXPIRY else SelectorKind(values[5])
+    values[7] = ErasureState(values[7])
     return Held(*values)
 
 

@@ -25,6 +25,8 @@ _IDLE_SECONDS = 0.5
 SWEEP_SECONDS = 300.0
 """Between two looks at everything for what came back; the first comes soon after a start."""
 _FIRST_SWEEP_SECONDS = 20.0
+EXPIRY_SECONDS = 60.0
+"""Between two looks for what is past its time; only the first of a day finds much."""
 
 
 class Driver:
@@ -62,6 +64,7 @@ class Lane:
         self._told: deque[bytes] = deque()
         self._stopped = threading.Event()
         self._next_sweep = time.monotonic() + _FIRST_SWEEP_SECONDS
+        self._next_expiry = time.monotonic()
         self._thread = threading.Thread(target=self._run, name="watch" if watched else "saga", daemon=True)
 
     def start(self) -> None:
@@ -109,6 +112,8 @@ class Lane:
             if not found:
                 if self._watched:
                     self._sweep(parts)
+                elif self._expire(parts):
+                    continue
                 self._wake.wait(_IDLE_SECONDS)
 
     def _due(self, parts: Parts) -> list[bytes]:
@@ -117,6 +122,14 @@ class Lane:
             return [self._told.popleft()]
         with translate():
             return book.due(parts.erasing(), watched=self._watched)
+
+    def _expire(self, parts: Parts) -> bool:
+        """Begin the day's erasure of what is past its time; True where there is any."""
+        if time.monotonic() < self._next_expiry:
+            return False
+        self._next_expiry = time.monotonic() + EXPIRY_SECONDS
+        with translate():
+            return bool(parts.saga().expiry.open_days())
 
     def _sweep(self, parts: Parts) -> None:
         """Erase again what lies under a handle that nobody holds; that is never normal."""

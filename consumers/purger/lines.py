@@ -8,7 +8,7 @@ from datetime import datetime
 
 from schemas import datamap
 from schemas.datamap import Store
-from schemas.eraser import Eraser, Line, Observation
+from schemas.eraser import Eraser, Kind, Line, Observation
 from schemas.words import ErasureState, LineStatus, Property, SelectorKind
 
 ONLINE = frozenset({Store.POSTGRES, Store.QDRANT, Store.REDIS, Store.VAULT})
@@ -23,7 +23,7 @@ _FOR_A_PERSON = frozenset({"owner_refused", "owner_late"})
 _WHOLE = frozenset({SelectorKind.SUBJECT, SelectorKind.TENANT})
 
 
-def is_whole(kind: SelectorKind) -> bool:
+def is_whole(kind: Kind) -> bool:
     """True where the selector ends an epoch and its key."""
     return kind in _WHOLE
 
@@ -33,7 +33,7 @@ def made(
     observation: Observation,
     before: int,
     at: datetime,
-    kind: SelectorKind = SelectorKind.SUBJECT,
+    kind: Kind = SelectorKind.SUBJECT,
 ) -> Line:
     """Make the line of one entry from what its store answered after Block."""
     entry = datamap.BY_NAME[observation.entry]

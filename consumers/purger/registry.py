@@ -9,6 +9,9 @@ from threading import Lock
 
 from redis import Redis
 
+from consumers.purger.expiry.added import Added
+from consumers.purger.expiry.batch import Batch
+from consumers.purger.expiry.steps import Expiry
 from consumers.purger.narrow.erasers import RowsEraser, SomeCacheEraser, SomePointsEraser
 from consumers.purger.narrow.steps import Narrow
 from consumers.purger.owners.eraser import OwnersEraser
@@ -147,18 +150,21 @@ class Parts:
         parts = (conn, self.redis, self.index)
         if self._made is None or any(a is not b for a, b in zip(self._made[0], parts, strict=True)):
             # Reading the policy alone takes longer than erasing a small subject.
-            rules = rules_of(load_policy(self.settings.policy))
+            policy = load_policy(self.settings.policy)
+            rules = rules_of(policy)
             narrow = Narrow(conn, self.vault, self.admin, rules, self.ends)
             notary = Notary(signing_key(self.settings), self.vault)
             some = self.narrow_erasers()
-            saga = Saga(conn, self.vault, self.erasers(), some, narrow, notary, self._round(conn), self.ends)
+            batch = Batch(conn, self.vault, rules, policy.retention)
+            expiry = Expiry(conn, batch, [Added(one, self.erasing) for one in some])
+            saga = Saga(conn, self.vault, self.erasers(), some, narrow, expiry, notary, self._round(conn), self.ends)
             self._made = (parts, saga)
         return self._made[1]
 
     def _round(self, conn: Connection) -> Round:
         index = Beside(frozenset({"vectors"}), self.pointing)
-        cache = Beside(frozenset({"logs", "redis"}), self.observing)
-        return Round(conn, self.pool, (index, cache))
+        others = Beside(frozenset({"logs", "subjects", "redis"}), self.observing)
+        return Round(conn, self.pool, (index, others))
 
     def close(self) -> None:
         """Close every connection."""

@@ -10,6 +10,7 @@ from functools import partial
 
 from consumers.purger import book, lines
 from consumers.purger.block import Ends, block
+from consumers.purger.expiry.steps import Expiry
 from consumers.purger.faults import passing
 from consumers.purger.narrow.steps import Narrow
 from consumers.purger.planning import Found, counted, counting, digest_of
@@ -18,7 +19,7 @@ from consumers.purger.round import Round, renewing
 from consumers.purger.tenant import block_all, many
 from schemas.eraser import Eraser, Line, Scope
 from schemas.errors import TransientError, UnknownOutcome
-from schemas.words import ErasureState, LineStatus, SelectorKind
+from schemas.words import ErasureState, LineStatus, OwnKind, SelectorKind
 from stores.database import Connection, translate
 from stores.vault import Vault
 
@@ -47,6 +48,7 @@ class Saga:
     erasers: Sequence[Eraser]
     some: Sequence[Eraser]
     narrow: Narrow
+    expiry: Expiry
     notary: Notary
     round: Round
     ends: Ends
@@ -77,6 +79,9 @@ class Saga:
             book.release(self.conn, held, 0, 0)
 
     def _all_steps(self, held: book.Held) -> None:
+        if held.kind is OwnKind.EXPIRY and held.state in (ErasureState.PLANNED, *_WORKING):
+            self.expiry.advance(held, self._prove, self._conclude)
+            return
         if held.state is ErasureState.PLANNED:
             taken = book.take(self.conn, held.id) if self._block(held) else None
             if taken is None:
@@ -147,6 +152,10 @@ class Saga:
         passing("observed")
         self._conclude(held, self._proven(held, made, known.words))
 
+    def _prove(self, held: book.Held) -> list[Line]:
+        """Run every eraser over what was cut, and give its line."""
+        return self._all(held, book.known(self.conn, held.id))
+
     def _all(self, held: book.Held, known: book.Known) -> list[Line]:
         renew = renewing(lambda: book.take(self.conn, held.id), book.LEASE_SECONDS / 4)
         return self.round.all(self._of(held), held.scope(), known, renew)
@@ -170,6 +179,8 @@ class Saga:
     def _of(self, held: book.Held) -> Sequence[Eraser]:
         if held.kind is SelectorKind.TENANT:
             return many(self.erasers, self.conn, self.vault)
+        if held.kind is OwnKind.EXPIRY:
+            return self.expiry.erasers
         return self.erasers if held.kind is SelectorKind.SUBJECT else self.some
 
     def _proven(self, held: book.Held, made: list[Line], words: Mapping[str, int]) -> list[Line]:

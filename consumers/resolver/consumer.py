@@ -48,7 +48,7 @@ class Resolver(BaseConsumer[Ready, State, Result]):
         self._rules = rules_of(self._policy)
         self._vault = open_vault(settings)
         self._edits = Edits(self._vault, self._rules)
-        self._forget_next = self._count_next = 0.0
+        self._count_next = 0.0
 
     def prepare(self, batch: Sequence[Record]) -> Ready:
         """Decode the announcements."""
@@ -88,11 +88,8 @@ class Resolver(BaseConsumer[Ready, State, Result]):
         return changes(rows)
 
     def tick(self, tx: Connection) -> list[Message]:
-        """End what is past its time, withdraw what was edited; now and then remove old candidates and count."""
+        """End what is past its time, withdraw what was edited, and count now and then."""
         now = time.monotonic()
-        if now > self._forget_next:
-            full = expiry.forget_candidates(tx) == expiry.CANDIDATES
-            self._forget_next = now if full else now + _SELDOM_S
         if now > self._count_next:
             for status, number in expiry.totals(tx).items():
                 MEMORIES.labels(status).set(number)

@@ -1,4 +1,4 @@
-"""What time demands of memories and candidates, in bounded steps (C12, P6)."""
+"""What time demands of memories, in bounded steps (C12, P6); the purger takes what has long been past its time."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from stores.subjects import load_by_handle, lock_handles
 
 _SQL = load("consumers.resolver", "queries.sql")
 
-MEMORIES, CANDIDATES = 500, 2000
-"""How many of each one step takes up; the next step goes on."""
+MEMORIES = 500
+"""How many one step takes up; the next step goes on."""
 
 Changed = tuple[bytes, int, str, bytes, int]
 """Memory, version, status, handle, epoch."""
@@ -31,11 +31,6 @@ def expire(tx: Connection, limit: int = MEMORIES) -> list[Changed]:
         (memory, version, "expired", handle, epoch)
         for memory, version, handle, epoch in tx.execute(_SQL.expire, (ids,)).fetchall()
     ]
-
-
-def forget_candidates(tx: Connection, limit: int = CANDIDATES) -> int:
-    """Remove decided candidates past their retention (W2); their ids stay in the lineage. Return how many."""
-    return tx.execute(_SQL.forget_candidates, (limit,)).rowcount
 
 
 def totals(tx: Connection) -> dict[str, int]:

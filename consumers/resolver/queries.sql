@@ -8,8 +8,9 @@ SELECT d.candidate, d.outcome, d.rule, d.at, c.handle, c.epoch, c.subject, c.aut
        coalesce(a.consent, 'on'),
        c.turn, t.row, t.at, t.conversation, t.body,
        c.control, k.actor, NULL, k.body, k.pos,
-       (SELECT coalesce(max(b.row), 0) FROM turns b
-        WHERE b.handle = k.handle AND b.log = k.log AND b.part = k.part AND b.pos < k.pos),
+       greatest((SELECT max(b.row) FROM turns b
+                 WHERE b.handle = k.handle AND b.log = k.log AND b.part = k.part AND b.pos < k.pos),
+                (SELECT s.turns_gone FROM subjects s WHERE s.handle = k.handle), 0),
        k.outcome IS NOT NULL
            OR EXISTS (SELECT FROM lineage l WHERE l.parent = d.candidate AND l.child_kind = 'memory')
            OR EXISTS (SELECT FROM endings e WHERE e.candidate = d.candidate),
@@ -54,8 +55,9 @@ JOIN endings e ON e.handle = w.handle AND (w.conversation IS NULL OR e.conversat
 -- name: reverts
 -- What was taken back already: claims from there that arrive later are taken back too.
 SELECT k.handle, k.id, k.body, k.pos,
-       (SELECT coalesce(max(b.row), 0) FROM turns b
-        WHERE b.handle = k.handle AND b.log = k.log AND b.part = k.part AND b.pos < k.pos)
+       greatest((SELECT max(b.row) FROM turns b
+                 WHERE b.handle = k.handle AND b.log = k.log AND b.part = k.part AND b.pos < k.pos),
+                (SELECT s.turns_gone FROM subjects s WHERE s.handle = k.handle), 0)
 FROM controls k
 WHERE k.handle = ANY(%b::bytea[]) AND k.action = 'revert' AND k.outcome IN ('applied', 'no_match')
 
@@ -171,13 +173,6 @@ WITH gone AS (
     UPDATE subjects SET generation = generation + 1 WHERE handle IN (SELECT handle FROM gone)
 )
 SELECT id, version, handle, epoch FROM gone ORDER BY id
-
--- name: forget_candidates
--- A candidate that is still undecided waits for policy, however old it is (P10).
-DELETE FROM candidates WHERE id IN (
-    SELECT c.id FROM candidates c
-    WHERE c.expires_at <= now() AND EXISTS (SELECT FROM decisions d WHERE d.candidate = c.id)
-    LIMIT %b FOR UPDATE SKIP LOCKED)
 
 -- name: unresolved
 -- Decisions that left nothing behind, though they should have: their announcement may have been lost.

@@ -26,7 +26,8 @@ def erasures(
         return
     for row in rows:
         # No table: in a narrow one the ids, which are there to be copied, would be cut.
-        print(f"{row['state']:<12}{row['request_id']}  {row['erasure_id']}")
+        # What has expired was asked for by nobody.
+        print(f"{row['state']:<12}{row['request_id'] or row['kind']}  {row['erasure_id']}")
         waits = f", waits for {', '.join(row['waiting_for'])}" if row["waiting_for"] else ""
         print(f"  asked {row['age_s']} s ago, deadline {row['deadline']}{waits}")
     if not rows:

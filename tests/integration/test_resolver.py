@@ -313,16 +313,6 @@ def test_time_ends_memories_and_suggestions_in_bounded_steps(line: Line) -> None
     assert rows == [(2, "system", "expired")] * 2
 
 
-def test_old_candidates_go_once_they_are_decided(line: Line) -> None:
-    line.say(turn("I love jazz.", "m1"))
-    line.extractor.take(turn("I love tea.", "m2"))
-    with connect(line._settings.database) as tx:
-        tx.execute("UPDATE candidates SET expires_at = now() - interval '1 day'")
-    line.resolver.consumer.tick(line.resolver.tx)
-    line.resolver.tx.commit()
-    assert line.resolver.rows("SELECT count(*) FROM candidates") == [(1,)]
-
-
 def test_what_the_log_lost_is_announced_again(line: Line) -> None:
     line.decide(turn("I love jazz.", "m1"), turn("I love tea.", "m2"))
     line.resolver.take(line.decisions[0])

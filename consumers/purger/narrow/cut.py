@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from consumers.purger.narrow.items import SQL, Items
@@ -28,30 +29,36 @@ class Cut:
 def cut(conn: Connection, keys: SubjectKeys, items: Items, epoch: int, rules: Rules) -> Cut:
     """Delete the items and all rows about them; the caller holds the subject's lock and the transaction."""
     handle = keys.handle
-    values = as_values(keys, items)
     slots = {
         row[0]
         for query, given in (
             (SQL.slots, (handle, [*items.memories, *items.touched])),
-            (SQL.slots_of_endings, values),
+            (SQL.slots_of_endings, as_values([handle], items) | {"handle": handle}),
         )
         for row in conn.execute(query, given).fetchall()
     }
-    dead = conn.execute(SQL.deleted_versions, (handle, list(items.memories))).fetchall()
+    done = remove(conn, [handle], items, {handle: epoch})
+    changed = done.changed + resettle(conn, keys, sorted(slots), epoch, rules)
+    if any(done.counts.values()):
+        conn.execute(SQL.raise_generation, ([handle],))
+    return Cut(done.counts, changed)
+
+
+def remove(conn: Connection, handles: Sequence[bytes], items: Items, epochs: Mapping[bytes, int]) -> Cut:
+    """Delete the rows of the items, whoever's; what is left of their slots is not looked at."""
+    values = as_values(handles, items)
+    dead = conn.execute(SQL.deleted_versions, (list(handles), list(items.memories))).fetchall()
     counts: Counter[str] = Counter()
     for table in _DELETES:
         counts[table] = conn.execute(getattr(SQL, f"delete_{table}"), values).rowcount
     conn.execute(SQL.unlink, values)
-    changed = [Changed(memory, version + 1, MemoryStatus.DELETED, handle, epoch) for memory, version in dead]
-    changed += resettle(conn, keys, sorted(slots), epoch, rules)
-    if any(counts.values()):
-        conn.execute(SQL.raise_generation, (handle,))
-    return Cut(counts, changed)
+    gone = MemoryStatus.DELETED
+    return Cut(counts, [Changed(memory, version + 1, gone, whose, epochs[whose]) for memory, version, whose in dead])
 
 
-def left(conn: Connection, keys: SubjectKeys | bytes, items: Items) -> dict[str, int]:
+def left(conn: Connection, handles: Sequence[bytes], items: Items) -> dict[str, int]:
     """Count, by table, what is still there of the items."""
-    row = conn.execute(SQL.left, as_values(keys, items)).fetchone()
+    row = conn.execute(SQL.left, as_values(handles, items)).fetchone()
     names = (
         *("turns", "candidates", "decisions", "memories", "memory_versions", "sources"),
         *("controls", "endings", "traces", "lineage"),
@@ -59,15 +66,16 @@ def left(conn: Connection, keys: SubjectKeys | bytes, items: Items) -> dict[str,
     return dict(zip(names, row or (), strict=True)) | {"security_events": 0, "refusals": 0}
 
 
-def as_values(keys: SubjectKeys | bytes, items: Items) -> dict[str, object]:
+def as_values(handles: Sequence[bytes], items: Items) -> dict[str, object]:
     """The items as the queries take them."""
-    handle = keys if isinstance(keys, bytes) else keys.handle
     # Not the other copies: a window is made anew without the turn, and the same may be asked again.
     every = items.turns | items.candidates | items.memories | items.controls | items.points | items.traces
     return {
-        "handle": handle,
+        "handles": list(handles),
         "turns": list(items.turns),
+        "logged": list(items.turns | items.logged),
         "candidates": list(items.candidates),
+        "drafts": list(items.candidates | items.staged),
         "memories": list(items.memories),
         "controls": list(items.controls),
         "traces": list(items.traces),

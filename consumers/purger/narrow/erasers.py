@@ -26,7 +26,7 @@ _BY_CONTENT = (SelectorKind.MEMORY, SelectorKind.KEY, SelectorKind.NAMESPACE)
 _OPEN = "SELECT count(*) FROM vectors WHERE point = ANY(%s) AND state = 'intent' AND lease_until > now()"
 _LEDGER = "SELECT count(*) FROM vectors WHERE point = ANY(%s)"
 _DELETE = "DELETE FROM vectors WHERE point = ANY(%s)"
-_GENERATION = "SELECT generation FROM subjects WHERE handle = %s"
+_GENERATIONS = "SELECT handle, generation FROM subjects WHERE handle = ANY(%s)"
 
 
 def items_of(link: Link, scope: Scope) -> tuple[Items, dict[str, int]]:
@@ -35,6 +35,12 @@ def items_of(link: Link, scope: Scope) -> tuple[Items, dict[str, int]]:
         row = link().execute(SQL.items, (scope.erasure,)).fetchone()
     kept = (row[0] if row else None) or {}
     return Items.from_json(kept.get("ids", {})), dict(kept.get("counts", {}))
+
+
+def whose(link: Link, scope: Scope) -> list[bytes]:
+    """The handles whose items these are: many people's where time ends them, else the erasure's own person's."""
+    items, _ = items_of(link, scope)
+    return sorted(items.handles) if items.handles else [scope.handle] if scope.handle is not None else []
 
 
 class RowsEraser:
@@ -63,7 +69,7 @@ class RowsEraser:
         """Look for every item again, in another session."""
         items, counts = items_of(self._link, scope)
         with translate():
-            there = left(self._link(), scope.handle or b"", items)
+            there = left(self._link(), whose(self._link, scope), items)
         return [
             self._seen(scope, entry.name, entry.place, there.get(entry.place, 0), counts)
             for entry in datamap.of(self.name)
@@ -182,9 +188,16 @@ class SomeCacheEraser:
         ]
 
     def _keys(self, scope: Scope, prefix: str) -> Iterator[bytes]:
-        if scope.handle is not None:
-            with _translated():
-                yield from self._client.scan_iter(match=handle_pattern(prefix, scope.handle), count=2000)
+        """Keys of whom the erasure is about; all keys are walked once, however many people these are."""
+        handles = whose(self._link, scope)
+        wanted = {handle.hex().encode() for handle in handles}
+        if not wanted:
+            return
+        pattern = handle_pattern(prefix, handles[0]) if len(handles) == 1 else f"{prefix}:*"
+        with _translated():
+            for key in self._client.scan_iter(match=pattern, count=2000):
+                if key.split(b":")[1] in wanted:
+                    yield key
 
     def _named(self, scope: Scope) -> tuple[set[bytes], set[bytes]]:
         """Windows and cached recalls that lineage led to and that are there."""
@@ -197,22 +210,26 @@ class SomeCacheEraser:
         return windows, cached
 
     def _holding(self, scope: Scope) -> Iterator[bytes]:
-        turns = {turn.hex() for turn in items_of(self._link, scope)[0].turns}
-        if not turns or scope.handle is None:
+        items, _ = items_of(self._link, scope)
+        turns = {turn.hex() for turn in items.turns | items.logged}
+        if not turns:
             return
-        keys = self._vault.data_keys([scope.handle], missing_ok=True).get(scope.handle)
+        keys = self._vault.data_keys(whose(self._link, scope), missing_ok=True)
         for key in self._keys(scope, "window"):
-            _, _, epoch, conversation = key.decode("ascii").split(":")
-            window = self._windows.read(keys, int(epoch), bytes.fromhex(conversation)) if keys else None
+            _, handle, epoch, conversation = key.decode("ascii").split(":")
+            own = keys.get(bytes.fromhex(handle))
+            window = self._windows.read(own, int(epoch), bytes.fromhex(conversation)) if own else None
             # One that does not open cannot be shown not to hold the turn.
             if window is None or any(turn.id in turns for turn in window):
                 yield key
 
     def _outdated(self, scope: Scope) -> Iterator[bytes]:
         with translate():
-            row = self._link().execute(_GENERATION, (scope.handle,)).fetchone()
+            rows = self._link().execute(_GENERATIONS, (whose(self._link, scope),)).fetchall()
+        now = {handle.hex().encode(): generation for handle, generation in rows}
         for key in self._keys(scope, "recall"):
-            if row is None or int(key.split(b":")[3]) < row[0]:
+            _, handle, _, generation, _ = key.split(b":")
+            if handle not in now or int(generation) < now[handle]:
                 yield key
 
 

@@ -25,7 +25,9 @@ SQL = load("consumers.purger.narrow", "narrow.sql")
 class Items:
     """Ids by kind. ``memories`` are those to be deleted; ``touched`` lose a source and are recomputed.
 
-    ``traces``, ``cached`` and ``windows`` are the copies that lineage leads to from there.
+    ``traces``, ``cached`` and ``windows`` are the copies that lineage leads to from there. Of ``staged`` candidates
+    and ``logged`` turns only the row goes; what came of them stays. ``handles``: of whom, where the erasure has no
+    handle of its own.
     """
 
     turns: set[bytes] = field(default_factory=set)
@@ -37,6 +39,9 @@ class Items:
     traces: set[bytes] = field(default_factory=set)
     cached: set[bytes] = field(default_factory=set)
     windows: set[bytes] = field(default_factory=set)
+    staged: set[bytes] = field(default_factory=set)
+    logged: set[bytes] = field(default_factory=set)
+    handles: set[bytes] = field(default_factory=set)
     messages: set[str] = field(default_factory=set)
 
     def add(self, other: Items) -> None:
@@ -140,15 +145,15 @@ def _closed(conn: Connection, keys: SubjectKeys, items: Items) -> Items:
         items.touched -= items.memories
     items.controls = _orders_about(conn, keys, items.memories)
     items.candidates |= _ids(conn, SQL.candidates_of_controls, (handle, list(items.controls)))
-    items.points = _ids(conn, SQL.points, (handle, [*items.memories, *items.touched]))
-    follow(conn, handle, items)
+    items.points = _ids(conn, SQL.points, ([handle], [*items.memories, *items.touched]))
+    follow(conn, [handle], items)
     return items
 
 
-def follow(conn: Connection, handle: bytes, items: Items) -> None:
+def follow(conn: Connection, handles: Iterable[bytes], items: Items) -> None:
     """Add the copies made from these turns and memories."""
     kinds = {"trace": items.traces, "cached": items.cached, "window": items.windows}
-    for kind, child in conn.execute(SQL.copies, (handle, [*items.turns, *items.memories])).fetchall():
+    for kind, child in conn.execute(SQL.copies, (list(handles), [*items.turns, *items.memories])).fetchall():
         kinds[kind].add(child)
 
 

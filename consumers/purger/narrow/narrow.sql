@@ -68,74 +68,74 @@ SELECT DISTINCT identity FROM endings
 WHERE handle = %(handle)s AND (turn = ANY(%(turns)s) OR candidate = ANY(%(candidates)s));
 
 -- name: points
-SELECT point FROM vectors WHERE handle = %s AND memory = ANY(%s);
+SELECT point FROM vectors WHERE handle = ANY(%s) AND memory = ANY(%s);
 
 -- name: copies
 -- What lineage says was made from turns and memories: traces, kept answers, session windows.
 SELECT child_kind, child FROM lineage
-WHERE handle = %s AND parent = ANY(%s) AND child_kind IN ('trace', 'cached', 'window');
+WHERE handle = ANY(%s) AND parent = ANY(%s) AND child_kind IN ('trace', 'cached', 'window');
 
 -- name: deleted_versions
-SELECT id, version FROM memories WHERE handle = %s AND id = ANY(%s);
+SELECT id, version, handle FROM memories WHERE handle = ANY(%s) AND id = ANY(%s);
 
 -- name: delete_traces
-DELETE FROM traces WHERE handle = %(handle)s AND id = ANY(%(traces)s);
+DELETE FROM traces WHERE handle = ANY(%(handles)s) AND id = ANY(%(traces)s);
 
 -- name: delete_lineage
 DELETE FROM lineage
-WHERE handle = %(handle)s AND (child = ANY(%(all)s) OR parent = ANY(%(all)s));
+WHERE handle = ANY(%(handles)s) AND (child = ANY(%(all)s) OR parent = ANY(%(all)s));
 
 -- name: delete_security_events
 DELETE FROM security_events AS e USING turns AS t
-WHERE e.handle = %(handle)s AND t.id = ANY(%(turns)s)
+WHERE e.handle = ANY(%(handles)s) AND t.id = ANY(%(logged)s)
   AND (e.log, e.part, e.pos) = (t.log, t.part, t.pos);
 
 -- name: delete_endings
 DELETE FROM endings
-WHERE handle = %(handle)s AND (turn = ANY(%(turns)s) OR candidate = ANY(%(candidates)s));
+WHERE handle = ANY(%(handles)s) AND (turn = ANY(%(turns)s) OR candidate = ANY(%(candidates)s));
 
 -- name: delete_sources
 DELETE FROM sources
-WHERE handle = %(handle)s AND (candidate = ANY(%(candidates)s) OR memory = ANY(%(memories)s));
+WHERE handle = ANY(%(handles)s) AND (candidate = ANY(%(candidates)s) OR memory = ANY(%(memories)s));
 
 -- name: delete_memory_versions
-DELETE FROM memory_versions WHERE handle = %(handle)s AND memory = ANY(%(memories)s);
+DELETE FROM memory_versions WHERE handle = ANY(%(handles)s) AND memory = ANY(%(memories)s);
 
 -- name: delete_memories
-DELETE FROM memories WHERE handle = %(handle)s AND id = ANY(%(memories)s);
+DELETE FROM memories WHERE handle = ANY(%(handles)s) AND id = ANY(%(memories)s);
 
 -- name: delete_decisions
-DELETE FROM decisions WHERE handle = %(handle)s AND candidate = ANY(%(candidates)s);
+DELETE FROM decisions WHERE handle = ANY(%(handles)s) AND candidate = ANY(%(candidates)s);
 
 -- name: delete_candidates
-DELETE FROM candidates WHERE handle = %(handle)s AND id = ANY(%(candidates)s);
+DELETE FROM candidates WHERE handle = ANY(%(handles)s) AND id = ANY(%(drafts)s);
 
 -- name: delete_controls
-DELETE FROM controls WHERE handle = %(handle)s AND id = ANY(%(controls)s);
+DELETE FROM controls WHERE handle = ANY(%(handles)s) AND id = ANY(%(controls)s);
 
 -- name: delete_turns
-DELETE FROM turns WHERE handle = %(handle)s AND id = ANY(%(turns)s);
+DELETE FROM turns WHERE handle = ANY(%(handles)s) AND id = ANY(%(logged)s);
 
 -- name: unlink
 -- What stays must not point to what is gone.
-UPDATE memories SET supersedes = NULL WHERE handle = %(handle)s AND supersedes = ANY(%(memories)s);
+UPDATE memories SET supersedes = NULL WHERE handle = ANY(%(handles)s) AND supersedes = ANY(%(memories)s);
 
 -- name: raise_generation
-UPDATE subjects SET generation = generation + 1 WHERE handle = %s;
+UPDATE subjects SET generation = generation + 1 WHERE handle = ANY(%s);
 
 -- name: left
-SELECT (SELECT count(*) FROM turns WHERE handle = %(handle)s AND id = ANY(%(turns)s)),
-       (SELECT count(*) FROM candidates WHERE handle = %(handle)s AND id = ANY(%(candidates)s)),
-       (SELECT count(*) FROM decisions WHERE handle = %(handle)s AND candidate = ANY(%(candidates)s)),
-       (SELECT count(*) FROM memories WHERE handle = %(handle)s AND id = ANY(%(memories)s)),
-       (SELECT count(*) FROM memory_versions WHERE handle = %(handle)s AND memory = ANY(%(memories)s)),
-       (SELECT count(*) FROM sources WHERE handle = %(handle)s
+SELECT (SELECT count(*) FROM turns WHERE handle = ANY(%(handles)s) AND id = ANY(%(logged)s)),
+       (SELECT count(*) FROM candidates WHERE handle = ANY(%(handles)s) AND id = ANY(%(drafts)s)),
+       (SELECT count(*) FROM decisions WHERE handle = ANY(%(handles)s) AND candidate = ANY(%(candidates)s)),
+       (SELECT count(*) FROM memories WHERE handle = ANY(%(handles)s) AND id = ANY(%(memories)s)),
+       (SELECT count(*) FROM memory_versions WHERE handle = ANY(%(handles)s) AND memory = ANY(%(memories)s)),
+       (SELECT count(*) FROM sources WHERE handle = ANY(%(handles)s)
           AND (candidate = ANY(%(candidates)s) OR memory = ANY(%(memories)s))),
-       (SELECT count(*) FROM controls WHERE handle = %(handle)s AND id = ANY(%(controls)s)),
-       (SELECT count(*) FROM endings WHERE handle = %(handle)s
+       (SELECT count(*) FROM controls WHERE handle = ANY(%(handles)s) AND id = ANY(%(controls)s)),
+       (SELECT count(*) FROM endings WHERE handle = ANY(%(handles)s)
           AND (turn = ANY(%(turns)s) OR candidate = ANY(%(candidates)s))),
-       (SELECT count(*) FROM traces WHERE handle = %(handle)s AND id = ANY(%(traces)s)),
-       (SELECT count(*) FROM lineage WHERE handle = %(handle)s
+       (SELECT count(*) FROM traces WHERE handle = ANY(%(handles)s) AND id = ANY(%(traces)s)),
+       (SELECT count(*) FROM lineage WHERE handle = ANY(%(handles)s)
           AND (child = ANY(%(all)s) OR parent = ANY(%(all)s)));
 
 -- name: set_items

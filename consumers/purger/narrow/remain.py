@@ -33,7 +33,7 @@ class Changed(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Row:
+class Row:
     """A memory as it is stored, with the evidence that is left."""
 
     id: bytes
@@ -58,9 +58,9 @@ def resettle(conn: Connection, keys: SubjectKeys, slots: Sequence[bytes], epoch:
     if not slots:
         return []
     places = ([keys.handle] * len(slots), list(slots))
-    rows = _rows(conn, places)
-    endings = _endings(conn, places)
-    now = conn.execute(_RESOLVER.clock).fetchone()[0]  # type: ignore[index]
+    rows = rows_in(conn, places)
+    endings = endings_in(conn, places)
+    now = clock(conn)
     changed: list[Changed] = []
     for slot in slots:
         found = rows.get(slot, [])
@@ -72,14 +72,14 @@ def resettle(conn: Connection, keys: SubjectKeys, slots: Sequence[bytes], epoch:
     return changed
 
 
-def _link(row: _Row, slot: Sequence[_Row], standing: Standing) -> bytes | None:
+def _link(row: Row, slot: Sequence[Row], standing: Standing) -> bytes | None:
     """A narrowed memory supersedes one of another slot, of which settling this one knows nothing."""
     if standing.supersedes is not None:
         return slot[standing.supersedes].id
     return row.supersedes if row.supersedes not in {other.id for other in slot} else None
 
 
-def _demoted_first(rows: Sequence[_Row], standings: Sequence[Standing]) -> list[tuple[_Row, Standing]]:
+def _demoted_first(rows: Sequence[Row], standings: Sequence[Standing]) -> list[tuple[Row, Standing]]:
     """No two active memories of a slot, not even between two statements."""
     pairs = list(zip(rows, standings, strict=True))
     return sorted(pairs, key=lambda pair: pair[1].status is MemoryStatus.ACTIVE)
@@ -88,7 +88,7 @@ def _demoted_first(rows: Sequence[_Row], standings: Sequence[Standing]) -> list[
 def _write(
     conn: Connection,
     keys: SubjectKeys,
-    row: _Row,
+    row: Row,
     standing: Standing,
     over: bytes | None,
     epoch: int,
@@ -121,7 +121,7 @@ def _write(
     return [Changed(row.id, row.version + 1, status, keys.handle, epoch)]
 
 
-def _spelt(conn: Connection, keys: SubjectKeys, row: _Row, said: Sequence[Evidence]) -> bytes:
+def _spelt(conn: Connection, keys: SubjectKeys, row: Row, said: Sequence[Evidence]) -> bytes:
     """Keep a body whose quote a remaining source has; else spell it as the first remaining source did."""
     document = orjson.loads(keys.open(row.id, row.body))
     quotes: dict[bytes, str] = {}
@@ -139,11 +139,18 @@ def _spelt(conn: Connection, keys: SubjectKeys, row: _Row, said: Sequence[Eviden
     return keys.seal(row.id, orjson.dumps(document))
 
 
-def _rows(conn: Connection, places: tuple[list[bytes], list[bytes]]) -> dict[bytes, list[_Row]]:
-    found: defaultdict[bytes, list[_Row]] = defaultdict(list)
-    by_id: dict[bytes, _Row] = {}
+def clock(conn: Connection) -> datetime:
+    """The database's time."""
+    moment: datetime = conn.execute(_RESOLVER.clock).fetchone()[0]  # type: ignore[index]
+    return moment
+
+
+def rows_in(conn: Connection, places: tuple[list[bytes], list[bytes]]) -> dict[bytes, list[Row]]:
+    """Read the memories of slots, by slot, with the evidence that counts; ``places`` are handles and slots."""
+    found: defaultdict[bytes, list[Row]] = defaultdict(list)
+    by_id: dict[bytes, Row] = {}
     for row in conn.execute(_RESOLVER.memories, places).fetchall():
-        one = _Row(
+        one = Row(
             id=row[0],
             digest=row[3],
             type=MemoryType(row[4]),
@@ -171,7 +178,8 @@ def _rows(conn: Connection, places: tuple[list[bytes], list[bytes]]) -> dict[byt
     return found
 
 
-def _endings(conn: Connection, places: tuple[list[bytes], list[bytes]]) -> dict[bytes, list[Ending]]:
+def endings_in(conn: Connection, places: tuple[list[bytes], list[bytes]]) -> dict[bytes, list[Ending]]:
+    """Read the endings of slots, by slot."""
     found: defaultdict[bytes, list[Ending]] = defaultdict(list)
     for _, slot, row, step, candidate, digests, at, conversation in conn.execute(_RESOLVER.endings, places).fetchall():
         ended = frozenset(digests) if digests else None

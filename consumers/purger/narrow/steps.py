@@ -137,11 +137,11 @@ class Narrow:
         known.add(fresh)
         known.touched -= known.memories
         # A recall that had read a memory before an earlier pass may have left its trace after it.
-        follow(self.conn, handle, known)
+        follow(self.conn, [handle], known)
         done = cut(self.conn, keys, known, epoch, self.rules)
         tell_changes(self.conn, done.changed)
         # An intent may have been committed for a memory that was cut in an earlier pass.
-        late = self.conn.execute(SQL.points, (handle, list(known.memories))).fetchall()
+        late = self.conn.execute(SQL.points, ([handle], list(known.memories))).fetchall()
         known.points |= {row[0] for row in late}
         counts = Counter(kept["counts"]) + done.counts
         return {"ids": known.as_json(), "counts": dict(counts)}
@@ -179,7 +179,7 @@ def estimated(conn: Connection, vault: Vault, handle: bytes | None, selector: Se
     """Count, by map entry, what a selector would take; changes nothing."""
     keys = vault.data_keys([handle], missing_ok=True).get(handle) if handle else None
     items = find(conn, keys, selector) if keys else Items()
-    counts = left(conn, handle or b"", items)
+    counts = left(conn, [handle or b""], items)
     found = {
         entry.name: counts.get(entry.place, 0)
         for entry in datamap.of("postgres")

@@ -49,7 +49,7 @@ FOLLOWING = {
     "consumers/indexer/writer.py": "points whose version or epoch is no longer current",
     "consumers/indexer/sweep.py": "points that PostgreSQL knows nothing of",
     "consumers/extractor/queries.sql": "candidates of a message that was edited before it was decided",
-    "consumers/resolver/queries.sql": "what rested on the older text of an edited message; candidates past retention",
+    "consumers/resolver/queries.sql": "what rested on the older text of an edited message",
     "consumers/outbox.sql": "messages that are out; they carry no content",
     "recall/cached.py": "a kept answer that does not open",
 }
@@ -127,3 +127,9 @@ def test_a_repair_runs_every_eraser_for_every_stray_handle() -> None:
     sweep.erase(Parts(log), found)  # type: ignore[arg-type]
     names = ["logs", "postgres", "vectors", "redis", "vault"]
     assert log == [(name, handle) for handle in (b"a", b"b") for name in names]
+
+
+def test_expiry_deletes_nothing_by_itself() -> None:
+    """Its rows go by the cut of the narrow selectors, everything else by their erasers."""
+    assert not [path for path in deleting() if path.startswith("consumers/purger/expiry/")]
+    assert "consumers/resolver/expiry.py" not in deleting()
