@@ -317,9 +317,6 @@ class TestWindows:
     def test_an_edge_lives_as_long_as_its_window(
         self, fresh_settings: Settings, keeper: Keeper, conn: Connection
     ) -> None:
-        self, fresh_settings: Settings, keeper: Keeper, conn: Connection
-    ) -> None:
-        keeper.keep([turn("said 1", "m1", pos=1)])
         _, place = window_of(fresh_settings)
         age = "UPDATE lineage SET until = until - interval '6 days' WHERE child_kind = 'window'"
         left = "SELECT min(until) > now() + %s * interval '1 second' FROM lineage WHERE child_kind = 'window'"
