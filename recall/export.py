@@ -12,13 +12,14 @@ from psycopg import IsolationLevel
 from recall.people import Life, find
 from recall.shelf import EVERY
 from recall.truth import SQL
+from stores.artefacts import of_person
 from stores.database import Connection, translate
 from stores.memory_records import load_memories, stamp
 from stores.vault import Vault
 
 SEALED = ("turns", "controls", "candidates", "sources", "traces")
 PLAIN = ("authored", "decisions", "versions", "endings", "refusals", "security_events")
-CLASSES = ("memories", *SEALED, *PLAIN)
+CLASSES = ("memories", *SEALED, *PLAIN, "artefacts")
 """What an export has a list of; the manifest counts each."""
 
 
@@ -45,6 +46,7 @@ def export(connection: Connection, vault: Vault, tenant: str, subject: str) -> d
             ]
             for name in (*SEALED, *PLAIN):
                 found[name] = _rows(connection, life, name)
+        found["artefacts"] = _artefacts(connection, vault, tenant, subject, life)
         connection.rollback()
     return {
         "tenant": tenant,
@@ -53,6 +55,16 @@ def export(connection: Connection, vault: Vault, tenant: str, subject: str) -> d
         "manifest": {name: len(rows) for name, rows in found.items()},
         **found,
     }
+
+
+def _artefacts(
+    connection: Connection, vault: Vault, tenant: str, subject: str, life: Life | None
+) -> list[dict[str, Any]]:
+    """What outside owners have made; of an erased person, what they were told to erase and have not."""
+    lookup = vault.lookup(tenant)
+    if lookup is None:
+        return []
+    return of_person(connection, lookup, lookup.subject(subject), life.keys.handle if life else None)
 
 
 def _rows(connection: Connection, life: Life, name: str) -> list[dict[str, Any]]:

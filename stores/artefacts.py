@@ -63,6 +63,36 @@ def opened(lookup: Lookup, artefact: bytes, body: bytes) -> dict[str, str]:
     return {"artefact": found["artefact"], "kind": found["kind"]}
 
 
+def of_person(conn: Connection, lookup: Lookup, ref: bytes, handle: bytes | None) -> list[dict[str, Any]]:
+    """List what was made from a person's memories and messages, oldest first, in the caller's transaction.
+
+    Args:
+        conn: to the truth.
+        lookup: the tenant's, which opens the names.
+        ref: of the person; what was ordered from its owner and is not done is listed after an erasure too.
+        handle: of their present life, None where there is none.
+
+    Returns:
+        For each ``id``, ``owner``, ``artefact``, ``kind``, ``at`` (RFC 3339), ``parents`` that are this person's, each
+        ``{"memory": id}`` or ``{"turn": id}``, and ``ordered``: what its owner was told and how that stands, or None.
+
+    Raises:
+        KeyMissing: a name does not open.
+    """
+    rows = conn.execute(_SQL.of_person, {"ref": ref, "handle": handle}).fetchall()
+    return [
+        {
+            "id": name.hex(),
+            "owner": owner,
+            **opened(lookup, name, body),
+            "at": at.isoformat().replace("+00:00", "Z"),
+            "parents": parents,
+            "ordered": ordered,
+        }
+        for name, body, owner, at, parents, ordered in rows
+    ]
+
+
 def page(
     conn: Connection, lookup: Lookup, erasure: bytes, owner: str, *, order: int | None = None, after: bytes = b""
 ) -> Page | None:

@@ -20,6 +20,7 @@ from consumers.purger.owners.eraser import OwnersEraser
 from consumers.purger.sweep import erase, strays
 from policy.acknowledgement import signed_text
 from policy.verification import load_keys, verify
+from recall.export import export
 from schemas.eraser import Scope
 from schemas.errors import TransientError
 from schemas.events import Deletion, Derivation, ErasureAck, Event, Selector
@@ -436,6 +437,44 @@ def test_what_is_made_from_a_withdrawn_memory_that_nobody_knew_of_is_ordered(pip
     assert len(asked_by_nobody(owners)) == 1
     [order] = owners.told()
     assert (order["action"], owners.names(order)) == ("erase", ["s-late"])
+
+
+def test_an_export_lists_and_counts_what_was_made(pipeline: tuple[Owners, Line]) -> None:
+    """U2, D12: with its owner and its parents; after an erasure as long as its owner has not answered."""
+    owners, line = pipeline
+
+    def exported(subject: str = "ann") -> list[dict[str, Any]]:
+        with connect(owners.settings.database) as conn:
+            found = export(conn, owners.parts.vault, "acme", subject)
+        assert found["manifest"]["artefacts"] == len(found["artefacts"])
+        return found["artefacts"]
+
+    assert exported() == exported("nobody") == []
+    line.say(turn("Please remember that my favourite editor is Vim.", "m1"), turn("Good morning.", "m2", subject="bo"))
+    [memory] = line.memories()
+    owners.register("s-memory", {"memory": memory.id})
+    owners.register("s-both", {"memory": memory.id}, {"subject": "bo", "message": "m2"}, owner="skills")
+    mine = exported()
+    shown = [(one["owner"], one["artefact"], one["kind"], one["parents"], one["ordered"]) for one in mine]
+    from_memory = [{"memory": memory.id}]
+    assert shown == [
+        ("evals", "s-memory", "sample", from_memory, None),
+        ("skills", "s-both", "sample", from_memory, None),
+    ]
+    [theirs] = exported("bo")
+    assert theirs["artefact"] == "s-both" and [list(parent) for parent in theirs["parents"]] == [["turn"]]
+
+    erasure = owners.forget("ann", SelectorKind.MEMORY, id=memory.id)
+    owners.advance(erasure)
+    erase, again = owners.told()
+    assert [(one["artefact"], one["parents"], one["ordered"]) for one in exported()] == [
+        ("s-memory", [], "erase, open"),
+        ("s-both", [], "recompute, open"),
+    ]
+    assert owners.answer(erase) is None
+    assert [one["artefact"] for one in exported()] == ["s-both"]
+    assert owners.answer(again) is None
+    assert exported() == [] and [one["artefact"] for one in exported("bo")] == ["s-both"]
 
 
 def test_of_a_person_who_was_erased_meanwhile_nothing_is_ordered_twice(pipeline: tuple[Owners, Line]) -> None:

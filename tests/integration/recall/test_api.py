@@ -107,7 +107,7 @@ class TestReading:
 
         named = {"versions": "memory_versions"}
         # Lineage is ids between what is listed anyway.
-        assert {named.get(name, name) for name in CLASSES} - {"authored"} >= set(TABLES) - {"lineage"}
+        assert {named.get(name, name) for name in CLASSES} - {"authored"} >= set(TABLES) - {"lineage"} | {"artefacts"}
 
     def test_keys_and_unknown_erasures(self, api: httpx.Client) -> None:
         assert "PUBLIC KEY" in api.get("/v1/keys", headers=bearer("t-agent")).json()["keys"][0]["pem"]
