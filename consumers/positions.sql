@@ -35,3 +35,9 @@ UPDATE positions p SET next = l.next, moved_at = now()
 FROM locked l
 WHERE p.consumer = %(consumer)s AND p.log = l.log AND p.part = l.part
     AND (SELECT count(*) FROM locked) = (SELECT count(*) FROM wanted)
+
+-- name: accepted
+SELECT 1 FROM accepted_losses WHERE (consumer, log, part, start, stop) = (%s, %s, %s, %s, %s)
+
+-- name: accept
+INSERT INTO accepted_losses (consumer, log, part, start, stop) VALUES (%s, %s, %s, %s, %s)

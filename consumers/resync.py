@@ -140,7 +140,7 @@ class Resync:
         """Deal with what logs have lost: stop for an inbound one, go on loudly for one of ours."""
         lost = {at: held for at, held in parts.items() if courses[held].lost}
         upto = positions.cuts(tx, [log for log, _ in lost]) if lost else {}
-        spans, replayed = [], []
+        spans, replayed, gone_for_good = [], [], []
         for at, held in lost.items():
             start, stop = courses[held].lost or (0, 0)
             if stop == courses[held].start and stop <= upto.get(at, -1):
@@ -149,13 +149,13 @@ class Resync:
                 replayed.append(Move(*at, stored[at], courses[held].start))
                 continue
             if _inbound(held.topic):
-                raise LostRange(
-                    f"{held.topic}/{held.part}: offsets {start} to {stop - 1} were not read by "
-                    f"{self.consumer.name} and are no longer in the log"
-                )
+                gone_for_good.append((held, start, stop))
+                continue
             logger.error("%s/%d has lost offsets %d to %d", held.topic, held.part, start, stop - 1)
             LOST.labels(self.consumer.name, held.topic).inc(stop - start)
             spans.append(Span(*at, start, stop))
+        if gone_for_good:
+            raise LostRange(_named(self.consumer.name, gone_for_good))
         if replayed:
             positions.move(tx, self.consumer.name, replayed)
         if spans:
@@ -189,6 +189,16 @@ class Resync:
         offsets = [held.at(courses[held].start) for held in parts if courses[held].start != committed[held]]
         if offsets or messages:
             self.outlet.publish(messages, offsets, self.intake.membership())
+
+
+def _named(consumer: str, lost: Sequence[tuple[Held, int, int]]) -> str:
+    """Name what an operator must decide about, and the command that accepts it."""
+    places = ", ".join(f"{held.topic}/{held.part}: offsets {start} to {stop - 1}" for held, start, stop in lost)
+    ranges = " ".join(f"{consumer}:{held.topic}/{held.part}:{start}-{stop - 1}" for held, start, stop in lost)
+    return (
+        f"{places} were not read by {consumer} and are no longer in the log; bring the log back, or go on without "
+        f"them: `obelus accept-lost {ranges}`"
+    )
 
 
 def _inbound(topic: str) -> bool:

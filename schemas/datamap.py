@@ -111,6 +111,7 @@ ENTRIES: tuple[Entry, ...] = (
     _table("vectors", sealed=False, eraser="vectors"),
     Entry("redis.windows", Store.REDIS, "window:{handle}:*", "redis", _SHREDDED, sealed=True),
     Entry("redis.cache", Store.REDIS, "recall:{handle}:*", "redis", _SHREDDED, sealed=True),
+    Entry("redis.names", Store.REDIS, "names:{handle}", "redis", _ABSENT),
     _table("derivations", sealed=False, eraser="owners"),
     Entry("owners.artefacts", Store.OWNERS, "artefacts", "owners", _NONE),
     Entry("backups.all", Store.BACKUPS, "", "backups", _NONE),
@@ -130,7 +131,7 @@ ENTRIES: tuple[Entry, ...] = (
 
 BY_NAME = {entry.name: entry for entry in ENTRIES}
 
-NO_SUBJECT = frozenset({"logs", "log_cuts", "positions", "tenants", "receipt_heads"})
+NO_SUBJECT = frozenset({"logs", "log_cuts", "positions", "accepted_losses", "tenants", "receipt_heads"})
 """Tables with nothing of any one subject; the introspection test allows these besides the map."""
 
 

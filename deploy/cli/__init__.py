@@ -23,6 +23,7 @@ COMMANDS = (
     "control",
     "export",
     "dead_letters",
+    "losses",
     "memories",
     "decisions",
     "lineage",

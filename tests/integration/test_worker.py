@@ -172,16 +172,39 @@ def test_a_lost_range_of_an_inbound_log_stops_and_is_named(
     if past_end:
         with connect(fresh_settings.database, autocommit=True) as connection:
             connection.execute("UPDATE positions SET next = 25 WHERE part = %s", (part,))
-        named = f"{TURNS}/{part}: offsets 10 to 24"
+        named, first, last = f"{TURNS}/{part}: offsets 10 to 24", 10, 24
     else:
         publish(fresh_settings, [turn(1, subjects=1) for _ in range(10)])
         admin = declared.admin_client(fresh_settings)
         for future in admin.delete_records([TopicPartition(TURNS, part, 14)]).values():
             future.result()
-        named = f"{TURNS}/{part}: offsets 10 to 13"
+        named, first, last = f"{TURNS}/{part}: offsets 10 to 13", 10, 13
     with start(fresh_settings) as process:
         assert process.wait(30) == 78
         assert named in process.text
+        command = process.text.rpartition("`obelus ")[2].partition("`")[0].split()
+    assert command == ["accept-lost", lost := f"toy:{TURNS}/{part}:{first}-{last}"]
+    # Exactly what is gone, and nothing on the strength of a guess.
+    status, answer = obelus(fresh_settings, "accept-lost", f"toy:{TURNS}/{part}:{first}-{last + 1}")
+    assert (status, answer["accepted"][0]["outcome"]) == (1, f"what is lost is {lost}")
+    for outcome in ("accepted", "accepted before"):
+        assert obelus(fresh_settings, *command) == (0, {"accepted": [{"range": lost, "outcome": outcome}]})
+    assert rows(fresh_settings, "SELECT consumer, part, start, stop FROM accepted_losses") == [
+        ("toy", part, first, last + 1)
+    ]
+    if past_end:
+        # Everything that the log has is read again, and the toy takes nothing twice.
+        with connect(fresh_settings.database, autocommit=True) as connection:
+            connection.execute("DELETE FROM toy_rows")
+    with start(fresh_settings) as process:
+        until(
+            lambda: rows(fresh_settings, "SELECT 1 FROM positions WHERE next = %s" % (10 if past_end else 20)),
+            30,
+            lambda: process.text[-1500:],
+        )
+        assert process.terminate() == 0
+    assert obelus(fresh_settings, "accept-lost", f"toy:{TURNS}/{part}:0-3")[0] == 1
+    assert obelus(fresh_settings, "accept-lost", "toy:0-3")[0] == 2
 
 
 def test_setting_a_position_back_replays(fresh_settings: Settings, topics: None) -> None:
