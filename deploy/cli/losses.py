@@ -19,7 +19,7 @@ def register(app: typer.Typer) -> None:
 def accept_lost(
     ranges: Annotated[
         list[str],
-        typer.Argument(metavar="CONSUMER:TOPIC/PARTITION:FIRST-LAST...", help="As the consumer's log names it."),
+        typer.Argument(metavar="CONSUMER:TOPIC/PARTITION:FIRST-LAST", help="As the consumer's log names it."),
     ],
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
 ) -> None:
