@@ -10,7 +10,7 @@ from redis import Redis
 from redis.exceptions import RedisError
 
 from schemas.errors import PartUnavailable
-from stores.cache import recall_entry
+from stores.cache import drop, keep, recall_entry
 from stores.copies import Recorded
 
 
@@ -34,12 +34,12 @@ class RecallStore:
         """
         recorded.require(recall_entry(key))
         with _translated():
-            self._client.set(key, sealed, px=milliseconds)
+            keep(self._client, key, sealed, milliseconds)
 
     def drop(self, key: str) -> None:
         """Take something away."""
         with _translated():
-            self._client.delete(key)
+            drop(self._client, key)
 
     def close(self) -> None:
         """Close the connections."""

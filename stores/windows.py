@@ -16,7 +16,7 @@ from redis import Redis
 from redis.exceptions import RedisError
 
 from schemas.errors import KeyMissing, PartUnavailable
-from stores.cache import window_key
+from stores.cache import drop, keep, window_key
 from stores.copies import Edge, Place, Recorded
 from stores.sealing import SubjectKeys
 
@@ -24,14 +24,6 @@ TURNS: Final = 10
 TTL_SECONDS: Final = 7 * 24 * 3600
 """As long as the inbound log: what is older cannot be told from a new conversation."""
 _ATTEMPTS: Final = 5
-
-# Two owners of a partition can overlap for a moment; neither may overwrite what it has not merged.
-_COMPARE_AND_SET: Final = """
-local held = redis.call('GET', KEYS[1])
-if (held or '') ~= ARGV[1] then return 0 end
-redis.call('SET', KEYS[1], ARGV[2], 'EX', ARGV[3])
-return 1
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +159,7 @@ class WindowStore:
         """
         if places:
             with _translated():
-                self._client.delete(*(window_key(*place) for place in places))
+                drop(self._client, *(window_key(*place) for place in places))
 
     def _swap(
         self,
@@ -176,14 +168,17 @@ class WindowStore:
         changed: Mapping[Place, Window],
         record: Record,
     ) -> list[Place]:
-        """Record and replace windows that are still what they were; give those that are not."""
+        """Record and replace windows that are still what they were; give those that are not.
+
+        Two owners of a partition can overlap for a moment; neither may overwrite what it has not merged.
+        """
         recorded = record({place: _ids(window) for place, window in changed.items()})
         with _translated():
             pipe = self._client.pipeline(transaction=False)
             for place, window in changed.items():
                 recorded.require(place[2])
                 after = keys[place[0]].seal(place[2], _plain(window))
-                pipe.eval(_COMPARE_AND_SET, 1, window_key(*place), before[place], after, str(TTL_SECONDS))
+                keep(pipe, window_key(*place), after, TTL_SECONDS * 1000, before=before[place])
             return [place for place, done in zip(changed, pipe.execute(), strict=True) if not done]
 
 

@@ -10,7 +10,7 @@ import orjson
 
 from schemas.settings import Settings
 from schemas.words import MemoryType, Sensitivity, Visibility
-from stores.cache import recall_key, redis_client, window_key
+from stores.cache import keep, recall_key, redis_client, window_key
 from stores.database import connect
 from stores.subjects import ensure_subjects
 from stores.vault import Vault, open_vault
@@ -40,8 +40,8 @@ def seed(settings: Settings, tenant: str, subject: str, memories: int = 3) -> Se
         points = _rows(conn, vault, tenant, ref, handle, epoch, memories)
     _points(settings, vault.tenant_ref(tenant), handle, epoch, points)
     with redis_client(settings) as client:
-        client.set(window_key(handle, epoch, b"c" * 16), b"sealed")
-        client.set(recall_key(handle, epoch, 1, b"r" * 16), b"sealed")
+        for key in (window_key(handle, epoch, b"c" * 16), recall_key(handle, epoch, 1, b"r" * 16)):
+            keep(client, key, b"sealed", 3_600_000)
     tenant_ref = vault.tenant_ref(tenant)
     vault.close()
     return Seeded(tenant, subject, tenant_ref, ref, handle, [point for point, _ in points])

@@ -2,34 +2,43 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
+from typing import cast
 
 from redis import Redis
 from redis.exceptions import RedisError
 
 from schemas import datamap
 from schemas.eraser import Observation, Plan, Properties, Scope
-from schemas.errors import PartUnavailable
+from schemas.errors import PartUnavailable, TransientError
 from schemas.words import Property
-from stores.cache import handle_pattern
+from stores.cache import handle_pattern, names_key
 
 # Keys asked for in one step of a scan: large enough that a million keys take a second,
 # small enough that the server stays responsive between steps.
 _STEP = 2000
+_CHUNK = 500
+_NAMES = "redis.names"
+_METHOD = "keys deleted by the names noted with each write and asked for again; no name is left"
 
 
 class CacheEraser:
-    """Deletes every key of a handle; keys name it, so no value has to be read."""
+    """Deletes every key that was noted when it was written, so that a handle costs what it has, not what all have.
+
+    What somebody wrote past `stores.cache.keep` is found by the sweep, which walks over all keys there are.
+    """
 
     name = "redis"
-    version = "1"
+    version = "2"
 
     def __init__(self, client: Redis) -> None:
         """Take the client of the cache."""
         self._client = client
         # The first word of a key pattern is the class of copies.
-        self._prefixes = {entry.place.split(":")[0]: entry.name for entry in datamap.of(self.name)}
+        self._prefixes = {entry.place.split(":")[0].encode(): entry.name for entry in datamap.of(self.name)}
 
     def properties(self) -> Properties:
         """Deleted keys are gone for every reader; an append-only file keeps sealed bytes a while."""
@@ -38,56 +47,54 @@ class CacheEraser:
 
     def plan(self, scope: Scope) -> Plan:
         """Count the handle's keys by class."""
-        counts = dict.fromkeys(self._prefixes.values(), 0)
-        if scope.handle is None:
-            return Plan(scope, counts)
-        with _translated():
-            for prefix, entry in self._prefixes.items():
-                counts[entry] = sum(1 for _ in self._keys(prefix, scope.handle))
-        return Plan(scope, counts)
+        return Plan(scope, self._counts(scope))
 
     def erase(self, plan: Plan) -> None:
-        """Delete by pattern, in chunks."""
-        handle = plan.scope.handle
-        if handle is None:
+        """Delete in chunks, see that none is left, and only then the notes that lead to them.
+
+        Raises:
+            TransientError: a key that was deleted is there.
+        """
+        scope = plan.scope
+        if scope.handle is None:
             return
+        names = names_key(scope.handle)
         with _translated():
-            for prefix in self._prefixes:
-                for chunk in _chunks(self._keys(prefix, handle)):
-                    self._client.delete(*chunk)
+            for chunk in _chunks(self._keys(scope, scope.handle)):
+                self._client.delete(*chunk)
+                if self._client.exists(*chunk):
+                    raise TransientError("a deleted key of an erased handle is there")
+                self._client.zrem(names, *chunk)
 
     def observe(self, scope: Scope) -> Sequence[Observation]:
-        """Walk over all keys there are and look for the handle in each, whatever its class."""
-        left = dict.fromkeys(self._prefixes.values(), 0)
-        if scope.handle is not None:
-            needle = scope.handle.hex().encode()
-            with _translated():
-                for key in self._client.scan_iter(count=_STEP):
-                    if needle in key:
-                        entry = self._prefixes.get(key.split(b":")[0].decode(), "redis.cache")
-                        left[entry] += 1
+        """Look for notes of the handle's keys."""
         return [
-            Observation(
-                entry,
-                count,
-                frozenset() if count else frozenset({Property.ABSENT}),
-                "keys deleted by pattern; all keys walked and none names the handle",
-            )
-            for entry, count in left.items()
+            Observation(entry, left, frozenset() if left else frozenset({Property.ABSENT}), _METHOD)
+            for entry, left in self._counts(scope).items()
         ]
 
-    def _keys(self, prefix: str, handle: bytes) -> Iterator[bytes]:
-        return self._client.scan_iter(match=handle_pattern(prefix, handle), count=_STEP)
+    def _counts(self, scope: Scope) -> dict[str, int]:
+        counts = dict.fromkeys(self._prefixes.values(), 0)
+        if scope.handle is None:
+            return counts
+        with _translated():
+            names = self._noted(scope.handle)
+        found = Counter(self._prefixes[name.split(b":")[0]] for name in names)
+        return counts | dict(found) | {_NAMES: int(bool(names))}
+
+    def _noted(self, handle: bytes) -> list[bytes]:
+        return cast("list[bytes]", self._client.zrange(names_key(handle), 0, -1))
+
+    def _keys(self, scope: Scope, handle: bytes) -> Iterator[bytes]:
+        yield from self._noted(handle)
+        if not scope.erasure:
+            # A sweep has met it by walking: it may never have been noted.
+            for prefix in self._prefixes:
+                yield from self._client.scan_iter(match=handle_pattern(prefix.decode(), handle), count=_STEP)
 
 
-def _chunks(keys: Iterator[bytes], size: int = 500) -> Iterator[list[bytes]]:
-    chunk: list[bytes] = []
-    for key in keys:
-        chunk.append(key)
-        if len(chunk) == size:
-            yield chunk
-            chunk = []
-    if chunk:
+def _chunks(keys: Iterator[bytes]) -> Iterator[list[bytes]]:
+    while chunk := list(islice(keys, _CHUNK)):
         yield chunk
 
 

@@ -80,10 +80,8 @@ class PointsEraser:
             self._index.delete_scope(scope.handle, scope.epoch)
             if self._index.count(scope.handle):
                 raise TransientError("the index still counts points of an erased handle")
-        with translate():
-            while removed and self._erasing().execute(_SQL.delete_ledger, (scope.handle, _PAGE)).rowcount == _PAGE:
-                pass
-        self._note(scope, removed=removed)
+        if self._forgotten(scope, removed=removed):
+            self._note(scope)
 
     def observe(self, scope: Scope) -> Sequence[Observation]:
         """Page through whatever carries the handle, and count the ledger in another session."""
@@ -99,16 +97,23 @@ class PointsEraser:
             _seen(_LEDGER, ledger, "ledger deleted after its points; counted in another session"),
         ]
 
-    def _note(self, scope: Scope, *, removed: bool) -> None:
-        """Note which segments a rebuild must replace; what was removed only now lies in others too.
+    def _forgotten(self, scope: Scope, *, removed: bool) -> bool:
+        """Delete the ledger of points that are gone; tell whether segments are to be noted, which a new removal undoes.
 
         Only after the first receipt: of a whole tenant every life's points are gone by then.
         """
+        values = {"erasure": scope.erasure, "removed": removed}
         with translate():
-            values = {"erasure": scope.erasure, "removed": removed}
-            row = self._erasing().execute(_SQL.wants_note, values).fetchone()
-        if row is None:
-            return
+            conn = self._erasing()
+            with conn.pipeline():
+                gone = conn.execute(_SQL.delete_ledger, (scope.handle, _PAGE)) if removed else None
+                wanted = conn.execute(_SQL.wants_note, values)
+            while gone is not None and gone.rowcount == _PAGE:
+                gone = conn.execute(_SQL.delete_ledger, (scope.handle, _PAGE))
+        return wanted.fetchone() is not None
+
+    def _note(self, scope: Scope) -> None:
+        """Note which segments a rebuild must replace; what was removed only now lies in others too."""
         look = self._index.look()
         if look.busy:
             return

@@ -12,7 +12,7 @@ from schemas import datamap
 from schemas.datamap import ENTRIES, Store
 from schemas.settings import Settings
 from schemas.topics import TOPICS
-from stores.cache import PREFIXES, recall_key, window_key
+from stores.cache import PREFIXES, names_key, recall_key, window_key
 from stores.database import connect
 
 pytestmark = pytest.mark.contract
@@ -72,7 +72,7 @@ def test_every_key_pattern_has_a_line() -> None:
     places = {entry.place for entry in ENTRIES if entry.store is Store.REDIS}
     assert {place.split(":")[0] for place in places} == set(PREFIXES)
     handle = b"h" * 16
-    for made in (window_key(handle, 1, b"c" * 16), recall_key(handle, 1, 2, b"q" * 16)):
+    for made in (window_key(handle, 1, b"c" * 16), recall_key(handle, 1, 2, b"q" * 16), names_key(handle)):
         assert sum(fnmatchcase(made, place.format(handle=handle.hex())) for place in places) == 1
 
 

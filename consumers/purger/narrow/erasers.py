@@ -14,7 +14,7 @@ from schemas import datamap
 from schemas.eraser import Observation, Plan, Properties, Scope
 from schemas.errors import PartUnavailable, TransientError
 from schemas.words import LineStatus, Property, SelectorKind
-from stores.cache import handle_pattern
+from stores.cache import drop, handle_pattern
 from stores.database import translate
 from stores.erasers.tables import Link
 from stores.vault import Vault
@@ -168,6 +168,7 @@ class SomeCacheEraser:
             {
                 "redis.windows": len(windows | set(self._holding(scope))),
                 "redis.cache": len(cached | set(self._outdated(scope))),
+                "redis.names": 0,
             },
         )
 
@@ -177,7 +178,7 @@ class SomeCacheEraser:
         found = {*windows, *cached, *self._holding(plan.scope), *self._outdated(plan.scope)}
         for chunk in _chunks(sorted(found)):
             with _translated():
-                self._client.delete(*chunk)
+                drop(self._client, *(key.decode("ascii") for key in chunk))
 
     def observe(self, scope: Scope) -> Sequence[Observation]:
         """Open every window again, and look at every cached recall's generation."""
@@ -185,6 +186,7 @@ class SomeCacheEraser:
         return [
             _plain("redis.windows", windows, "windows opened again; none holds an erased turn"),
             _plain("redis.cache", cached, "recalls of an older generation deleted"),
+            _plain("redis.names", 0, "names deleted with their keys"),
         ]
 
     def _keys(self, scope: Scope, prefix: str) -> Iterator[bytes]:
