@@ -22,6 +22,10 @@ class Faulty:
         *,
         pretended: Any = None,
     ) -> None:
+        """Take what is called, what of it changes something, what goes wrong with that, and what is then raised.
+
+        ``pretended`` is what a call gives that did nothing; a function is asked with the call's own arguments.
+        """
         self._target = target
         self._changing = changing if callable(changing) else (lambda name, _: name in set(changing))
         self._fault = fault
@@ -38,7 +42,10 @@ class Faulty:
             if not self._changing(name, args):
                 return found(*args, **kwargs)
             self.happened += 1
-            return self._wrong(lambda: found(*args, **kwargs))
+            pretended = self._pretended
+            return self._wrong(
+                lambda: found(*args, **kwargs), lambda: pretended(*args) if callable(pretended) else pretended
+            )
 
         return call
 
@@ -48,7 +55,7 @@ class Faulty:
     def __exit__(self, *_: object) -> None:
         """Leave closing to whoever opened it."""
 
-    def _wrong(self, do: Callable[[], Any]) -> Any:
+    def _wrong(self, do: Callable[[], Any], pretend: Callable[[], Any]) -> Any:
         if self._fault == "lost":
             do()
             raise self._error()
@@ -60,4 +67,4 @@ class Faulty:
             return do()
         if self._fault == "refused":
             raise self._error()
-        return self._pretended
+        return pretend()
