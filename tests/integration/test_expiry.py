@@ -19,7 +19,7 @@ from schemas.events import Control, Turn
 from schemas.settings import Settings
 from schemas.topics import TURNS
 from schemas.words import Action, Actor, MemoryStatus, Role
-from stores.cache import recall_key, redis_client
+from stores.cache import keep, recall_key, redis_client
 from stores.database import connect
 from stores.memory_records import load_memories
 from stores.signing import public_keys_file
@@ -214,8 +214,8 @@ def test_expired_memories_go_in_batches_with_one_receipt_a_tenant_and_day(
     expire(settings, "t1", "bob", "jazz", days=20)
     with redis_client(settings) as client:
         kept, others = (handle_of(settings, "t1", subject) for subject in ("ann", "bob"))
-        client.set(recall_key(kept, 1, 0, b"r" * 16), b"sealed")
-        client.set(recall_key(others, 1, 10**6, b"r" * 16), b"sealed")
+        keep(client, recall_key(kept, 1, 0, b"r" * 16), b"sealed", 10**6)
+        keep(client, recall_key(others, 1, 10**6, b"r" * 16), b"sealed", 10**6)
 
     # Two batches and the end of the first tenant's day, one batch and the end of the other's.
     assert clean(purger) == 5

@@ -14,7 +14,7 @@ from schemas import datamap
 from schemas.eraser import Observation, Plan, Properties, Scope
 from schemas.errors import PartUnavailable, TransientError
 from schemas.words import LineStatus, Property, SelectorKind
-from stores.cache import drop, handle_pattern
+from stores.cache import drop, names_key
 from stores.database import translate
 from stores.erasers.tables import Link
 from stores.vault import Vault
@@ -190,16 +190,14 @@ class SomeCacheEraser:
         ]
 
     def _keys(self, scope: Scope, prefix: str) -> Iterator[bytes]:
-        """Keys of whom the erasure is about; all keys are walked once, however many people these are."""
-        handles = whose(self._link, scope)
-        wanted = {handle.hex().encode() for handle in handles}
-        if not wanted:
-            return
-        pattern = handle_pattern(prefix, handles[0]) if len(handles) == 1 else f"{prefix}:*"
+        """Keys of whom the erasure is about, by the names noted with each write."""
+        pipe = self._client.pipeline(transaction=False)
+        for handle in whose(self._link, scope):
+            pipe.zrange(names_key(handle), 0, -1)
         with _translated():
-            for key in self._client.scan_iter(match=pattern, count=2000):
-                if key.split(b":")[1] in wanted:
-                    yield key
+            noted: list[list[bytes]] = pipe.execute()
+        for names in noted:
+            yield from (name for name in names if name.startswith(prefix.encode() + b":"))
 
     def _named(self, scope: Scope) -> tuple[set[bytes], set[bytes]]:
         """Windows and cached recalls that lineage led to and that are there."""
