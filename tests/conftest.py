@@ -43,12 +43,18 @@ def migrated(stack: embedded.Stack) -> str:
 
 
 @pytest.fixture(scope="module")
-def settings(stack: embedded.Stack, migrated: str) -> Settings:
+def empty(stack: embedded.Stack) -> None:
+    """Nothing is left of other modules: they may have run in any order, or not at all."""
+    stack.empty()
+
+
+@pytest.fixture(scope="module")
+def settings(stack: embedded.Stack, migrated: str, empty: None) -> Settings:
     return stack.fresh(template=migrated)
 
 
 @pytest.fixture
-def fresh_settings(stack: embedded.Stack, migrated: str) -> Settings:
+def fresh_settings(stack: embedded.Stack, migrated: str, empty: None) -> Settings:
     """As `settings`, for one test alone."""
     return stack.fresh(template=migrated)
 

@@ -8,7 +8,7 @@ import secrets
 import shutil
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
@@ -30,7 +30,6 @@ class Stack:
 
     settings: Settings
     parts: dict[str, Part]
-    _databases: list[str] = field(default_factory=list)
     _next_redis: int = 0
 
     def with_database(self, template: str = "template1") -> Settings:
@@ -40,14 +39,12 @@ class Stack:
         name = f"t_{secrets.token_hex(6)}"
         with psycopg.connect(self.settings.database, autocommit=True) as connection:
             connection.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}"')  # type: ignore[call-overload]
-        self._databases.append(name)
         return self.settings.model_copy(update={"database": _renamed(self.settings.database, name)})
 
     def fresh(self, template: str = "template1") -> Settings:
         """Give settings with a database, a Redis number, a vault and keys of their own.
 
-        Topics have fixed names: `fresh_topics` empties them, so tests that use Kafka run one
-        after another, as pytest does.
+        Topics and the index have fixed names, so tests that use them run one after another; see `empty`.
         """
         settings = self.with_database(template)
         self._next_redis = self._next_redis % 15 + 1
@@ -65,14 +62,13 @@ class Stack:
         _empty_redis(own.redis)
         return own
 
-    def drop_databases(self) -> None:
-        """Remove every database that was made."""
-        import psycopg
+    def empty(self) -> None:
+        """Remove what is not each database's own: topics and the index."""
+        from stores.vectors import VectorIndex
 
-        with psycopg.connect(self.settings.database, autocommit=True) as connection:
-            for name in self._databases:
-                connection.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')  # type: ignore[call-overload]
-        self._databases.clear()
+        delete_topics(self.settings)
+        with contextlib.closing(VectorIndex(self.settings)) as index:
+            index.drop()
 
 
 def _renamed(address: str, database: str) -> str:

@@ -416,7 +416,7 @@ def segments(client: QdrantClient, name: str) -> set[str]:
 
 
 def await_rebuild(client: QdrantClient, name: str, before: set[str]) -> set[str]:
-    deadline = time.monotonic() + 15
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         if client.get_collection(name).status == m.CollectionStatus.GREEN:
             now = segments(client, name)
