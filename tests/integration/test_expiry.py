@@ -326,6 +326,27 @@ def test_old_turns_and_candidates_go_and_the_memory_keeps_its_sources(
     assert statuses(settings, "t4", "max") == {"tea": "revoked"}
 
 
+def test_what_is_undecided_waits_for_policy_and_its_turn_with_it(
+    settings: Settings, topics: None, purger: Parts
+) -> None:
+    """P10."""
+    say(settings, "t6", "ben", ("m1", "I like tea."))
+    with Crew(settings, ["extractor"]):
+        until(lambda: stored(settings, "t6", ["ben"])["candidates"] == 1, 30, "it is proposed")
+    handle = handle_of(settings, "t6", "ben")
+    rows(settings, "UPDATE candidates SET expires_at = now() - interval '9 days' WHERE handle = %s", handle)
+    rows(settings, "UPDATE turns SET stored_at = now() - interval '200 days' WHERE handle = %s", handle)
+    assert clean(purger) == 0
+    work(settings)
+    assert statuses(settings, "t6", "ben") == {"tea": "active"}
+    # Decided, the one goes and then the other, on one day.
+    clean(purger)
+    left = stored(settings, "t6", ["ben"])
+    assert (left["turns"], left["candidates"], left["memories"]) == (0, 0, 1)
+    [receipt] = receipts(settings, "t6")
+    assert (counts(receipt)["postgres.turns"], counts(receipt)["postgres.candidates"]) == (1, 1)
+
+
 def test_an_edited_message_that_is_gone_stays_gone_in_every_revision(
     settings: Settings, topics: None, purger: Parts
 ) -> None:
