@@ -13,8 +13,8 @@ from consumers.resolver import expiry, store
 from consumers.resolver.decide import decide
 from consumers.resolver.look import look
 from consumers.resolver.model import Announced, Ready, Result, State
-from consumers.resolver.settle import Rules
 from consumers.resolver.withdraw import Edits
+from consumers.settling.settle import Rules
 from policy.document import Policy, load_policy
 from schemas.errors import InvalidEvent
 from schemas.events import Change, DecisionEvent

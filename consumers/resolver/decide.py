@@ -6,12 +6,13 @@ A claim adds evidence to the memory of its value, an ending closes a slot, an or
 
 from __future__ import annotations
 
-from consumers.resolver.evidence import Evidence, Kind, graded
-from consumers.resolver.model import Decided, Memory, Ready, Result, State
+from consumers.resolver.model import Decided, Ready, Result, State
 from consumers.resolver.orders import obey
 from consumers.resolver.run import Run, kind_of
-from consumers.resolver.settle import Rules
 from consumers.resolver.slots import value_digest
+from consumers.settling.evidence import Evidence, Kind, graded
+from consumers.settling.memory import Memory
+from consumers.settling.settle import Rules
 from schemas.words import MemoryStatus, Outcome, TurnOutcome
 
 LAST = "last"

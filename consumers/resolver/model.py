@@ -9,16 +9,13 @@ from datetime import datetime
 from typing import NamedTuple
 
 from consumers.deadletters import DeadLetter
-from consumers.resolver.evidence import Ending, Evidence, Order
-from consumers.resolver.settle import Interval
+from consumers.settling.evidence import Ending, Evidence, Order
+from consumers.settling.memory import Memory, Slot
 from schemas.records import Content, Draft
-from schemas.words import MemoryStatus, MemoryType, Outcome, Polarity, Sensitivity, SourceType, Visibility
+from schemas.words import MemoryStatus, Outcome, SourceType
 from stores.sealing import SubjectKeys
 from stores.subjects import SubjectRow
 from streams.codec import Position
-
-Slot = tuple[bytes, bytes]
-"""Handle and identity."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,42 +170,6 @@ class StoredEnding(NamedTuple):
     identity: bytes
     ending: Ending
     decided: Decided
-
-
-@dataclass(slots=True)
-class Memory:
-    """A memory as the run has it; ``stored`` is the version and count it was read with, None where it is new.
-
-    ``content`` is set where the sealed body must be written: for a new memory, or one that is spelt anew.
-    """
-
-    id: bytes
-    subject: SubjectRow
-    identity: bytes
-    digest: bytes
-    type: MemoryType
-    polarity: Polarity
-    source_type: SourceType
-    sensitivity: Sensitivity
-    visibility: Visibility
-    confidence: float
-    importance: float
-    explicit: bool
-    valid_from: datetime
-    valid_to: datetime | None = None
-    expires_at: datetime | None = None
-    review_at: datetime | None = None
-    status: MemoryStatus | None = None
-    version: int = 0
-    count: int = 0
-    row: int = 0
-    supersedes: bytes | None = None
-    namespaces: Sequence[bytes] = ()
-    body: bytes = b""
-    content: Content | None = None
-    intervals: list[Interval] = field(default_factory=list)
-    evidence: list[Evidence] = field(default_factory=list)
-    stored: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)

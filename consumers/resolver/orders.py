@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from consumers.resolver.evidence import Evidence, Kind
-from consumers.resolver.model import Decided, Memory
+from consumers.resolver.model import Decided
 from consumers.resolver.run import Run
 from consumers.resolver.slots import value_digest
+from consumers.settling.evidence import Evidence, Kind
+from consumers.settling.memory import Memory
 from schemas.records import Content, Draft
 from schemas.words import Action, MemoryStatus, Outcome, SourceType, TurnOutcome
 

@@ -13,8 +13,9 @@ import orjson
 from consumers.consent import WRITING_ACTIONS
 from consumers.drafts import load_draft
 from consumers.resolver.decide import LAST
-from consumers.resolver.model import Decided, Origin, Ready, Revert, Slot
+from consumers.resolver.model import Decided, Origin, Ready, Revert
 from consumers.resolver.slots import ended_digests, identities, identity, memory_id, narrower
+from consumers.settling.memory import Slot
 from policy.document import Policy
 from schemas.errors import TransientError
 from schemas.records import GLOBAL_SCOPE, Content, Draft

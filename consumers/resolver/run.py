@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
-from datetime import datetime
-from typing import NamedTuple
 
-from consumers.resolver.evidence import Ending, Evidence, Kind, graded
-from consumers.resolver.model import Cause, Decided, Memory, Result, Revert, Slot, State, StoredEnding, Support, Version
-from consumers.resolver.settle import Rules, Standing, Told, settle
+from consumers.resolver.model import Cause, Decided, Result, Revert, State, StoredEnding, Support, Version
 from consumers.resolver.slots import memory_id
+from consumers.settling.evidence import Ending, Evidence, Kind, graded
+from consumers.settling.memory import Memory, Slot
+from consumers.settling.place import place
+from consumers.settling.settle import Rules, Told, settle
 from schemas.records import Draft
-from schemas.words import MemoryStatus, Outcome, Sensitivity, SourceType
+from schemas.words import MemoryStatus, Outcome, Sensitivity
 from stores.memories import namespace_hashes
 
 _UNNAMED: Mapping[bytes, str] = {}
@@ -136,15 +136,17 @@ class Run:
             identity: the slot.
             named: rules of history for some memories, where the decision has its own word for them.
         """
-        place = (cause.keys.handle, identity)
-        slot = self._slots.get(place, [])
+        at = (cause.keys.handle, identity)
+        slot = self._slots.get(at, [])
         told = [Told(memory.digest, memory.type, memory.evidence) for memory in slot]
-        standings = settle(told, self._endings.get(place, ()), self._rules, self.state.now)
+        standings = settle(told, self._endings.get(at, ()), self._rules, self.state.now)
         before = [memory.version for memory in slot]
         active: list[tuple[Memory, str, int]] = []
         for memory, standing in zip(slot, standings, strict=True):
-            over = None if standing.supersedes is None else slot[standing.supersedes].id
-            if not self._place(memory, standing, self._kept_link(memory, slot, over)):
+            stood = memory.status
+            if place(memory, standing, slot, self._rules):
+                self.touch(memory)
+            if memory.status is stood:
                 continue
             rule = named.get(memory.id, standing.rule)
             if standing.status is not MemoryStatus.ACTIVE:
@@ -163,64 +165,9 @@ class Run:
         self.result.versions.append(Version(memory.id, memory.version, memory.status, rule, cause))
         self.touch(memory)
 
-    @staticmethod
-    def _kept_link(memory: Memory, slot: Sequence[Memory], over: bytes | None) -> bytes | None:
-        """A narrowed memory supersedes one of another slot, of which settling this one knows nothing."""
-        if over is None and memory.supersedes not in {other.id for other in slot}:
-            return memory.supersedes
-        return over
-
-    def _place(self, memory: Memory, standing: Standing, over: bytes | None) -> bool:
-        """Write a standing into a memory; True where that makes a new version of it."""
-        moved = memory.status is not standing.status
-        told = _summary(memory, self._rules)
-        held = standing.intervals[-1] if standing.intervals else (told.since, None)
-        found = (standing.status, over, standing.expires_at, told.source, told.confidence, told.row, *held)
-        if found == _placed(memory):
-            return False
-        memory.status, memory.supersedes, memory.expires_at = found[:3]
-        memory.source_type, memory.confidence, memory.row = told[:3]
-        memory.valid_from, memory.valid_to = held
-        if moved and len(standing.intervals) > 1:
-            memory.intervals = standing.intervals
-        self.touch(memory)
-        return moved
-
     def _add(self, memory: Memory) -> None:
         self.memories[memory.id] = memory
         self._slots[memory.subject.handle or b"", memory.identity].append(memory)
-
-
-def _placed(memory: Memory) -> tuple[object, ...]:
-    return (
-        memory.status,
-        memory.supersedes,
-        memory.expires_at,
-        memory.source_type,
-        memory.confidence,
-        memory.row,
-        memory.valid_from,
-        memory.valid_to,
-    )
-
-
-class _Summary(NamedTuple):
-    """What the evidence of a memory comes to: strongest source, highest confidence, newest row, first time."""
-
-    source: SourceType
-    confidence: float
-    row: int
-    since: datetime
-
-
-def _summary(memory: Memory, rules: Rules) -> _Summary:
-    said = [item for item in memory.evidence if item.kind.asserts]
-    if not said:
-        return _Summary(memory.source_type, memory.confidence, memory.row, memory.valid_from)
-    first, last = min(said), max(said)
-    strongest = max((item.source_type for item in said), key=rules.authority.__getitem__)
-    surest = max(item.confidence for item in said)
-    return _Summary(strongest, surest, last.order[0], first.holds_from)
 
 
 def kind_of(outcome: Outcome) -> Kind:

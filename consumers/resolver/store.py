@@ -7,8 +7,9 @@ from typing import Any
 
 import orjson
 
-from consumers.resolver.model import Memory, Result, StoredEnding, Support, Version
-from consumers.resolver.settle import Interval
+from consumers.resolver.model import Result, StoredEnding, Support, Version
+from consumers.settling.memory import Memory
+from consumers.settling.settle import Interval
 from schemas.errors import TransientError
 from schemas.records import Content
 from schemas.words import MemoryStatus

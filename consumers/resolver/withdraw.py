@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from consumers.resolver import store
-from consumers.resolver.look import clock, endings_of, memories_of
 from consumers.resolver.model import Cause, Result, State
 from consumers.resolver.run import Run
-from consumers.resolver.settle import Rules
+from consumers.settling.read import clock, endings_of, memories_of
+from consumers.settling.settle import Rules
 from schemas.words import MemoryStatus
 from stores.database import Connection, value
 from stores.sql import load

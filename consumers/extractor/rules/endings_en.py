@@ -102,7 +102,8 @@ RULES: tuple[Row[frozenset[str]], ...] = (
         _CUES,
         re.compile(
             rf"{_over('have|own|keep', 'having|owning|keeping')}"
-            rf" (?P<it>(?:{life_en.COUNT} |any )?(?:[a-z]+ )?(?P<what>{life_en.PETS}))(?=[,.;!]|$| (?:and|but|any|anymore)\b)",
+            rf" (?P<it>(?:{life_en.COUNT} |any )?(?:[a-z]+ )?(?P<what>{life_en.PETS}))"
+            r"(?=[,.;!]|$| (?:and|but|any|anymore)\b)",
             re.IGNORECASE,
         ),
         _opening(keyed("has", "en.pet_ended", ends=True)),

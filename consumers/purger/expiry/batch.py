@@ -18,7 +18,7 @@ from consumers.purger.faults import passing
 from consumers.purger.narrow.cut import remove
 from consumers.purger.narrow.items import SQL as NARROW
 from consumers.purger.narrow.items import Items, follow
-from consumers.resolver.settle import Rules
+from consumers.settling.settle import Rules
 from policy.document import Retention
 from stores.database import Connection, columns
 from stores.subjects import SubjectRow, load_by_handle, lock_refs

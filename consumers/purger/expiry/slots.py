@@ -10,11 +10,13 @@ from collections.abc import Sequence, Set
 from datetime import datetime
 
 from consumers.purger.expiry.due import SQL
-from consumers.purger.narrow.remain import Row, clock, endings_in, rows_in
-from consumers.resolver.evidence import Ending
-from consumers.resolver.settle import Rules, Told, settle
+from consumers.settling.evidence import Ending
+from consumers.settling.memory import Memory
+from consumers.settling.read import by_slot, clock, endings_of, memories_of
+from consumers.settling.settle import Rules, Told, settle
 from schemas.words import MemoryStatus
 from stores.database import Connection
+from stores.subjects import load_by_handle
 
 _IN_USE = frozenset(
     {
@@ -33,18 +35,19 @@ def keep_quiet(conn: Connection, gone: Set[bytes], rules: Rules) -> set[bytes]:
     Returns:
         Those that must wait: something that is in use stands as it does because of them.
     """
-    places = conn.execute(SQL.shared_slots, {"ids": list(gone)}).fetchall()
+    places = [(handle, slot) for handle, slot in conn.execute(SQL.shared_slots, {"ids": list(gone)}).fetchall()]
     if not places:
         return set()
-    named = ([row[0] for row in places], [row[1] for row in places])
-    rows, endings, now = rows_in(conn, named), endings_in(conn, named), clock(conn)
+    memories = by_slot(memories_of(conn, places, load_by_handle(conn, {handle for handle, _ in places})))
+    endings, now = endings_of(conn, places), clock(conn)
     quiet: set[bytes] = set()
     waiting: set[bytes] = set()
-    for _, slot in places:
-        rest = [row for row in rows[slot] if row.id not in gone]
-        found = silenced(rest, endings.get(slot, ()), rules, now)
+    for at in places:
+        slot = memories.get(at, [])
+        rest = [memory for memory in slot if memory.id not in gone]
+        found = silenced(rest, endings.get(at, ()), rules, now)
         if found is None:
-            waiting |= {row.id for row in rows[slot]} & gone
+            waiting |= {memory.id for memory in slot} & gone
         else:
             quiet |= found
     if quiet:
@@ -52,7 +55,7 @@ def keep_quiet(conn: Connection, gone: Set[bytes], rules: Rules) -> set[bytes]:
     return waiting
 
 
-def silenced(rest: Sequence[Row], endings: Sequence[Ending], rules: Rules, now: datetime) -> set[bytes] | None:
+def silenced(rest: Sequence[Memory], endings: Sequence[Ending], rules: Rules, now: datetime) -> set[bytes] | None:
     """Which of a slot's memories must not speak again, so that all stand as they do now; None where nothing helps."""
     quiet: set[bytes] = set()
     while True:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from consumers.purger.narrow.items import SQL, Items
 from consumers.purger.narrow.remain import Changed, resettle
-from consumers.resolver.settle import Rules
+from consumers.settling.settle import Rules
 from schemas import datamap
 from schemas.words import MemoryStatus
 from stores.database import Connection

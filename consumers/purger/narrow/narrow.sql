@@ -157,7 +157,9 @@ UPDATE memories
 SET status = %(status)s, version = %(version)s, supersedes = %(supersedes)s,
     source_type = %(source_type)s, confidence = %(confidence)s, source_count = %(count)s,
     turn_row = %(row)s, valid_from = %(valid_from)s, valid_to = %(valid_to)s,
-    expires_at = %(expires_at)s, body = %(body)s, updated_at = now()
+    expires_at = %(expires_at)s, body = %(body)s, updated_at = now(),
+    -- The index filters by it, and is written again where only that has changed.
+    indexed_version = CASE WHEN expires_at IS NOT DISTINCT FROM %(expires_at)s THEN indexed_version END
 WHERE id = %(id)s;
 
 -- name: insert_version

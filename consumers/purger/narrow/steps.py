@@ -21,7 +21,7 @@ from consumers.purger.block import Ends, tell_changes
 from consumers.purger.faults import passing
 from consumers.purger.narrow.cut import cut, left
 from consumers.purger.narrow.items import SQL, Items, find, follow, of_author
-from consumers.resolver.settle import Rules
+from consumers.settling.settle import Rules
 from schemas import datamap
 from schemas.events import Selector
 from schemas.topics import CANDIDATES, DECISIONS, TURNS

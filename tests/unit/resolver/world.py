@@ -10,9 +10,10 @@ from typing import Any
 
 from consumers.resolver.consumer import rules_of
 from consumers.resolver.decide import LAST, decide
-from consumers.resolver.evidence import Ending
-from consumers.resolver.model import Announced, Decided, Memory, Origin, Ready, Result, Revert, Slot, State, Version
+from consumers.resolver.model import Announced, Decided, Origin, Ready, Result, Revert, State, Version
 from consumers.resolver.slots import ended_digests, identities, identity
+from consumers.settling.evidence import Ending
+from consumers.settling.memory import Memory, Slot
 from policy.document import load_policy
 from schemas.records import Content, Draft
 from schemas.words import Action, Consent, MemoryStatus, MemoryType, Outcome, Polarity, SourceType

@@ -29,7 +29,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from consumers.resolver.evidence import Ending, Evidence, Kind, essential
+from consumers.settling.evidence import Ending, Evidence, Kind, essential
 from schemas.words import MemoryStatus, MemoryType, SourceType
 
 Interval = tuple[datetime, datetime | None]
