@@ -18,7 +18,7 @@ from consumers.purger.owners.eraser import OwnersEraser
 from consumers.purger.proof import Notary
 from consumers.purger.round import Beside, Round
 from consumers.purger.saga import Saga
-from consumers.resolver.consumer import rules_of
+from consumers.settling.settle import Rules
 from policy.document import load_policy
 from schemas.eraser import Eraser
 from schemas.settings import Settings
@@ -151,7 +151,7 @@ class Parts:
         if self._made is None or any(a is not b for a, b in zip(self._made[0], parts, strict=True)):
             # Reading the policy alone takes longer than erasing a small subject.
             policy = load_policy(self.settings.policy)
-            rules = rules_of(policy)
+            rules = Rules.of(policy)
             narrow = Narrow(conn, self.vault, self.admin, rules, self.ends)
             notary = Notary(signing_key(self.settings), self.vault)
             some = self.narrow_erasers()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
-from datetime import timedelta
 
 from consumers import outbox
 from consumers.contract import BaseConsumer, Span
@@ -15,12 +14,12 @@ from consumers.resolver.look import look
 from consumers.resolver.model import Announced, Ready, Result, State
 from consumers.resolver.withdraw import Edits
 from consumers.settling.settle import Rules
-from policy.document import Policy, load_policy
+from policy.document import load_policy
 from schemas.errors import InvalidEvent
 from schemas.events import Change, DecisionEvent
 from schemas.settings import Settings
 from schemas.topics import CHANGES, DECISIONS
-from schemas.words import MemoryStatus, Outcome, SourceType
+from schemas.words import MemoryStatus, Outcome
 from stores.database import Connection
 from stores.sql import load
 from stores.vault import open_vault
@@ -45,7 +44,7 @@ class Resolver(BaseConsumer[Ready, State, Result]):
             ConfigurationError: the policy document or the vault cannot be used.
         """
         self._policy = load_policy(settings.policy)
-        self._rules = rules_of(self._policy)
+        self._rules = Rules.of(self._policy)
         self._vault = open_vault(settings)
         self._edits = Edits(self._vault, self._rules)
         self._count_next = 0.0
@@ -109,20 +108,6 @@ class Resolver(BaseConsumer[Ready, State, Result]):
     def close(self) -> None:
         """Let go of the vault."""
         self._vault.close()
-
-
-def rules_of(policy: Policy) -> Rules:
-    """Return what a policy says of conflicts."""
-    retention = policy.retention
-    return Rules(
-        authority={source: policy.rank_of(source) for source in SourceType},
-        promote_after=policy.confidence.promote_after,
-        waits={
-            MemoryStatus.SUGGESTED: timedelta(days=retention.suggestion_days),
-            MemoryStatus.PENDING: timedelta(days=retention.pending_days),
-            MemoryStatus.QUARANTINED: timedelta(days=retention.quarantine_days),
-        },
-    )
 
 
 def changes(rows: Iterable[expiry.Changed]) -> list[Message]:

@@ -30,6 +30,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from consumers.settling.evidence import Ending, Evidence, Kind, essential
+from policy.document import Policy
 from schemas.words import MemoryStatus, MemoryType, SourceType
 
 Interval = tuple[datetime, datetime | None]
@@ -55,6 +56,20 @@ class Rules:
     authority: dict[SourceType, int]
     promote_after: int
     waits: dict[MemoryStatus, timedelta]
+
+    @classmethod
+    def of(cls, policy: Policy) -> Rules:
+        """Return what a policy says of conflicts."""
+        retention = policy.retention
+        return cls(
+            authority={source: policy.rank_of(source) for source in SourceType},
+            promote_after=policy.confidence.promote_after,
+            waits={
+                MemoryStatus.SUGGESTED: timedelta(days=retention.suggestion_days),
+                MemoryStatus.PENDING: timedelta(days=retention.pending_days),
+                MemoryStatus.QUARANTINED: timedelta(days=retention.quarantine_days),
+            },
+        )
 
 
 @dataclass(slots=True)

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from consumers.resolver.consumer import rules_of
 from consumers.resolver.decide import LAST, decide
 from consumers.resolver.model import Announced, Decided, Origin, Ready, Result, Revert, State, Version
 from consumers.resolver.slots import ended_digests, identities, identity
 from consumers.settling.evidence import Ending
 from consumers.settling.memory import Memory, Slot
+from consumers.settling.settle import Rules
 from policy.document import load_policy
 from schemas.records import Content, Draft
 from schemas.words import Action, Consent, MemoryStatus, MemoryType, Outcome, Polarity, SourceType
@@ -25,7 +25,7 @@ NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HANDLE = b"h" * 16
 KEYS = SubjectKeys(HANDLE, b"k" * 32)
 ANN = SubjectRow(b"r" * 16, b"t" * 16, 1, HANDLE, 1, Consent.ON, {}, None, 0)
-RULES = rules_of(load_policy())
+RULES = Rules.of(load_policy())
 
 
 def named(name: str) -> bytes:
