@@ -13,11 +13,19 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck
+from hypothesis import settings as hypothesis_settings
 
 from schemas.settings import Settings
 from tests import running as whole
 from tests import spread
 from tests import stack as embedded
+
+# The same examples in every run, however busy the machine is.
+hypothesis_settings.register_profile(
+    "obelus", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+hypothesis_settings.load_profile("obelus")
 
 
 @pytest.fixture(scope="session")

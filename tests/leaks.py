@@ -85,7 +85,7 @@ def files(folder: Path) -> Iterator[tuple[str, bytes]]:
 
 def pages(addresses: Iterable[str]) -> Iterator[tuple[str, bytes]]:
     """What addresses answer, headers included."""
-    with httpx.Client(timeout=10, trust_env=False) as client:
+    with httpx.Client(timeout=30, trust_env=False) as client:
         for address in addresses:
             answer = client.get(address)
             yield f"page {httpx.URL(address).path}", answer.content + str(answer.headers).encode()

@@ -49,7 +49,7 @@ class Crew:
     def __exit__(self, kind: object, *_: object) -> None:
         self._stop.set()
         for thread in self._threads:
-            thread.join(30)
+            thread.join(90)
         if kind is None:
             assert not self._faults, self._faults
             assert not any(thread.is_alive() for thread in self._threads)

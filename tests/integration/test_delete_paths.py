@@ -78,7 +78,7 @@ WHOLE = (by_topic, by_command, by_api)
 NARROW = (by_api_one_memory, by_command_one_memory)
 
 
-def verified(pipeline: Pipeline, request: str, within: float = 60.0) -> dict[str, dict[str, Any]]:
+def verified(pipeline: Pipeline, request: str, within: float = 180.0) -> dict[str, dict[str, Any]]:
     """Wait for the first receipt of a request; give its lines by entry, with the eraser that made each."""
     settings = pipeline.settings
     vault = open_vault(settings)

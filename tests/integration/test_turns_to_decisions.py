@@ -39,7 +39,7 @@ def running(name: str, settings: Settings, log: Path) -> Iterator[subprocess.Pop
             yield process
         finally:
             process.terminate()
-            assert process.wait(20) == 0, log.read_text()
+            assert process.wait(60) == 0, log.read_text()
 
 
 def event(name: str, body: Any, key: str = "k") -> Message:
@@ -60,7 +60,7 @@ def turn(text: str, message_id: str, **fields: Any) -> Message:
     return event(TURN, {name: item for name, item in body.items() if item is not None}, "CANARYTENANT:CANARYSUBJECT")
 
 
-def wait_for(settings: Settings, sql: str, wanted: int, seconds: float = 40) -> None:
+def wait_for(settings: Settings, sql: str, wanted: int, seconds: float = 120) -> None:
     deadline = time.monotonic() + seconds
     with psycopg.connect(settings.database, autocommit=True) as connection:
         while (found := connection.execute(sql).fetchone()[0]) < wanted:  # type: ignore[index, call-overload]

@@ -33,11 +33,18 @@ def loader(settings: Settings) -> Iterator[Loader]:
 @pytest.fixture(scope="module")
 def context(settings: Settings, loader: Loader) -> Iterator[Context]:
     settings.tokens_file.write_text(json.dumps(TOKENS))
-    context = open_context(settings)
-    # These tests change rows behind the writers' backs, who would raise the generation; test_cache.py has the cache.
-    context.recall._parts = replace(context.recall._parts, cache=None)
-    yield context
-    context.close()
+    with pytest.MonkeyPatch.context() as patch:
+        # A busy machine would be late, and these tests are about answers; being late has tests of its own.
+        patch.setattr("recall.api.recalls.RECALL_SECONDS", 60.0)
+        with pytest.MonkeyPatch.context() as opening:
+            opening.setattr("recall.pool._OPTIONS", "-c synchronous_commit=off")
+            opening.setattr("recall.api.context.SEARCH_SECONDS", 30)
+            context = open_context(settings)
+        # These tests change rows behind the writers' backs, who would raise the generation;
+        # test_cache.py has the cache.
+        context.recall._parts = replace(context.recall._parts, cache=None)
+        yield context
+        context.close()
 
 
 @pytest.fixture(scope="module")
@@ -49,10 +56,10 @@ def api(context: Context) -> Iterator[httpx.Client]:
     while not running.started:
         thread.join(0.01)
     port = running.servers[0].sockets[0].getsockname()[1]
-    with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=10, trust_env=False) as client:
+    with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30, trust_env=False) as client:
         yield client
     running.should_exit = True
-    thread.join(5)
+    thread.join(60)
 
 
 def bearer(token: str) -> dict[str, str]:
