@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from schemas.errors import Refused
 from stores.database import Connection, columns, translate
@@ -24,6 +24,13 @@ Place = tuple[bytes, int, bytes]
 """Handle, epoch and keyed hash of a conversation: what names a window."""
 Edge = tuple[bytes, bytes]
 """Child and parent."""
+
+
+class Parent(NamedTuple):
+    """Where a window comes from: a turn, or whoever spoke in it of others than themselves (W11)."""
+
+    kind: str
+    id: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +50,7 @@ class Recorded:
 
 
 class WindowEdges:
-    """Records which turns lie in which windows, in commits of its own.
+    """Records which turns, and whose, lie in which windows, in commits of its own.
 
     Not in the transaction that holds the subjects' locks: it ends after the windows are written, and a process that is
     killed in between would leave windows that nothing leads to.
@@ -62,19 +69,19 @@ class WindowEdges:
         if self._conn is not None:
             self._conn.close()
 
-    def record(self, windows: Mapping[Place, Collection[bytes]]) -> Recorded:
+    def record(self, windows: Mapping[Place, Collection[Parent]]) -> Recorded:
         """Commit the edges of windows that are about to be written, one statement for all.
 
         Args:
-            windows: ids of the turns that will lie in each.
+            windows: what will lie in each.
 
         Raises:
             TransientError: PostgreSQL did not take them; nothing may be written.
         """
-        rows = [(place[2], turn, place[0]) for place, turns in windows.items() for turn in turns]
-        old = sorted(self._old - {row[:2] for row in rows})
-        names = ("windows", "turns", "handles", "old_windows", "old_turns")
-        values = dict(zip(names, (*columns(rows, 3), *columns(old, 2)), strict=True))
+        rows = [(place[2], *parent, place[0]) for place, parents in windows.items() for parent in parents]
+        old = sorted(self._old - {(window, parent) for window, _, parent, _ in rows})
+        names = ("windows", "kinds", "parents", "handles", "old_windows", "old_parents")
+        values = dict(zip(names, (*columns(rows, 4), *columns(old, 2)), strict=True))
         with translate():
             self._opened().execute(_SQL.record_windows, values | {"seconds": self._seconds})
             self._lapse()
@@ -82,7 +89,7 @@ class WindowEdges:
         return Recorded(frozenset(row[0] for row in rows))
 
     def scrolled(self, edges: Iterable[Edge]) -> None:
-        """Turns that lie in these windows no more; their edges go with the next that are recorded."""
+        """What lies in these windows no more; such edges go with the next that are recorded."""
         self._old.update(edges)
 
     def drop(self, windows: Collection[Place]) -> None:
@@ -104,6 +111,16 @@ class WindowEdges:
         if self._conn is None or self._conn.closed:
             self._conn = self._connect()
         return self._conn
+
+
+def windows_of_author(conn: Connection, author: bytes) -> list[Place]:
+    """Give the windows of others in which someone spoke."""
+    return [(handle, epoch, window) for handle, epoch, window in conn.execute(_SQL.spoken, (author,)).fetchall()]
+
+
+def forget_author(conn: Connection, author: bytes, windows: Iterable[Place]) -> None:
+    """Forget that someone spoke in windows that were taken away."""
+    conn.execute(_SQL.forget_author, (author, [place[2] for place in windows]))
 
 
 def lapse(conn: Connection, kind: str) -> int:

@@ -1,12 +1,13 @@
 -- name: record_windows
--- Before the windows are written: edges to every turn in them. What the last writing scrolled out goes here too.
+-- Before the windows are written: edges to everything in them. What the last writing scrolled out goes here too.
 WITH outdated AS (
-    DELETE FROM lineage l USING unnest(%(old_windows)s::bytea[], %(old_turns)s::bytea[]) AS n(child, parent)
+    DELETE FROM lineage l USING unnest(%(old_windows)s::bytea[], %(old_parents)s::bytea[]) AS n(child, parent)
     WHERE l.child = n.child AND l.parent = n.parent AND l.child_kind = 'window'
 )
 INSERT INTO lineage (child_kind, child, parent_kind, parent, handle, until)
-SELECT 'window', n.child, 'turn', n.parent, n.handle, now() + %(seconds)s * interval '1 second'
-FROM unnest(%(windows)s::bytea[], %(turns)s::bytea[], %(handles)s::bytea[]) AS n(child, parent, handle)
+SELECT 'window', n.child, n.kind, n.parent, n.handle, now() + %(seconds)s * interval '1 second'
+FROM unnest(%(windows)s::bytea[], %(kinds)s::text[], %(parents)s::bytea[], %(handles)s::bytea[])
+    AS n(child, kind, parent, handle)
 -- Written anew once a day, not with every turn.
 WHERE NOT EXISTS (
     SELECT FROM lineage l WHERE l.child = n.child AND l.parent = n.parent
@@ -16,6 +17,13 @@ ON CONFLICT (child, parent) DO UPDATE SET until = excluded.until;
 
 -- name: drop_windows
 DELETE FROM lineage WHERE child = ANY(%(windows)s) AND child_kind = 'window' AND handle = ANY(%(handles)s);
+
+-- name: spoken
+SELECT l.handle, s.epoch, l.child FROM lineage l JOIN subjects s ON s.handle = l.handle
+WHERE l.parent = %s AND l.parent_kind = 'subject' AND l.child_kind = 'window';
+
+-- name: forget_author
+DELETE FROM lineage WHERE parent = %s AND parent_kind = 'subject' AND child_kind = 'window' AND child = ANY(%s);
 
 -- name: lapse
 -- Edges of copies that have ended by themselves. A little later than they: clocks differ.

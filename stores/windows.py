@@ -17,7 +17,7 @@ from redis.exceptions import RedisError
 
 from schemas.errors import KeyMissing, PartUnavailable
 from stores.cache import drop, keep, window_key
-from stores.copies import Edge, Place, Recorded
+from stores.copies import Edge, Parent, Place, Recorded
 from stores.sealing import SubjectKeys
 
 TURNS: Final = 10
@@ -39,6 +39,7 @@ class WindowTurn:
         log: number of the log in table ``logs``.
         part: partition.
         pos: offset.
+        author: hex of the reference of who said it, where that is not whom the window is about.
     """
 
     id: str
@@ -49,6 +50,7 @@ class WindowTurn:
     log: int
     part: int
     pos: int
+    author: str = ""
 
     @property
     def place(self) -> tuple[int, int, int]:
@@ -57,8 +59,8 @@ class WindowTurn:
 
 
 Window = tuple[WindowTurn, ...]
-Record = Callable[[Mapping[Place, Collection[bytes]]], Recorded]
-"""Records which turns will lie in which windows; nothing is written before."""
+Record = Callable[[Mapping[Place, Collection[Parent]]], Recorded]
+"""Records which turns, and whose words, will lie in which windows; nothing is written before."""
 
 
 def merged(*parts: Iterable[WindowTurn], most: int = TURNS) -> Window:
@@ -130,7 +132,7 @@ class WindowStore:
             held: what `held` gave a moment ago, to save asking again.
 
         Returns:
-            Windows and turns that lie in them no more.
+            Windows, and what lies in them no more.
 
         Raises:
             PartUnavailable: Redis does not answer, or others kept writing these windows.
@@ -145,7 +147,7 @@ class WindowStore:
             changed = {place: window for place, window in windows.items() if window != known[place]}
             lost = self._swap(keys, before, changed, record) if changed else []
             for place in set(changed) - set(lost):
-                scrolled += [(place[2], turn) for turn in _ids(known[place]) - _ids(changed[place])]
+                scrolled += [(place[2], parent) for _, parent in _parents(known[place]) - _parents(changed[place])]
             if not lost:
                 return scrolled
             pending, held = {place: pending[place] for place in lost}, None
@@ -172,7 +174,7 @@ class WindowStore:
 
         Two owners of a partition can overlap for a moment; neither may overwrite what it has not merged.
         """
-        recorded = record({place: _ids(window) for place, window in changed.items()})
+        recorded = record({place: _parents(window) for place, window in changed.items()})
         with _translated():
             pipe = self._client.pipeline(transaction=False)
             for place, window in changed.items():
@@ -190,8 +192,9 @@ def _translated() -> Iterator[None]:
         raise PartUnavailable(f"Redis: {type(error).__name__}") from None
 
 
-def _ids(window: Window) -> set[bytes]:
-    return {bytes.fromhex(turn.id) for turn in window}
+def _parents(window: Window) -> set[Parent]:
+    authors = {Parent("subject", bytes.fromhex(turn.author)) for turn in window if turn.author}
+    return authors | {Parent("turn", bytes.fromhex(turn.id)) for turn in window}
 
 
 def _plain(window: Window) -> bytes:

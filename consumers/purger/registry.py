@@ -26,10 +26,10 @@ from schemas.words import LineStatus
 from stores.cache import redis_client
 from stores.database import Connection, connect
 from stores.erasers import static
-from stores.erasers.cache import CacheEraser
 from stores.erasers.keys import KeysEraser
 from stores.erasers.points import PointsEraser
 from stores.erasers.tables import SubjectsEraser, TablesEraser
+from stores.erasers.windows import WindowsEraser
 from stores.signing import signing_key
 from stores.vault import Vault, open_vault
 from stores.vectors import VectorIndex
@@ -109,7 +109,7 @@ class Parts:
             TablesEraser(self.erasing, self.observing),
             SubjectsEraser(self.observing),
             PointsEraser(self.index, self.pointing, self.observing),
-            CacheEraser(self.redis),
+            WindowsEraser(self.redis, self.observing),
             self._owners(),
             static.backups(),
             static.files(),

@@ -124,7 +124,8 @@ class Round:
             counts = dict(plan.counts) if isinstance(plan, Plan) else {}
             if eraser.name == "postgres" and counts and lines.is_whole(scope.kind):
                 for table, count in words.items():
-                    counts[f"postgres.{table}"] += count
+                    if f"postgres.{table}" in counts:
+                        counts[f"postgres.{table}"] += count
             rows += [(entry, count, eraser.name, eraser.version) for entry, count in counts.items() if count]
         if not rows:
             return {}

@@ -100,7 +100,8 @@ class Keeper:
             row = people.rows[people.refs[turn.tenant, turn.subject]]
             own = keys[row.handle or b""]
             place = (own.handle, row.epoch, own.id("conversation", turn.conversation))
-            by_window.setdefault(place, []).append(_window_turn(own, turn))
+            author = people.refs[turn.tenant, turn.author]
+            by_window.setdefault(place, []).append(_window_turn(own, turn, author if author != row.ref else b""))
         self._write(by_window, keys, people)
         return len(allowed)
 
@@ -171,12 +172,13 @@ class Keeper:
             "most": TURNS,
         }
         found: dict[Place, list[WindowTurn]] = {}
-        for handle, conversation, turn, revision, role, at, body, *where in self._connection.execute(
+        for handle, conversation, turn, revision, role, at, body, author, log, part, pos in self._connection.execute(
             SQL.last_turns, given
         ).fetchall():
             place = (handle, epochs[handle, conversation], conversation)
             text = "\n".join(segment["text"] for segment in orjson.loads(keys[handle].open(turn, body))["segments"])
-            found.setdefault(place, []).append(WindowTurn(turn.hex(), revision, role, text, _stamp(at), *where))
+            kept = WindowTurn(turn.hex(), revision, role, text, _stamp(at), log, part, pos, (author or b"").hex())
+            found.setdefault(place, []).append(kept)
         return found
 
 
@@ -192,7 +194,7 @@ def _live(turns: Sequence[Heard]) -> Callable[[Pair, SubjectRow], bool]:
     return live
 
 
-def _window_turn(keys: SubjectKeys, turn: Heard) -> WindowTurn:
+def _window_turn(keys: SubjectKeys, turn: Heard, author: bytes) -> WindowTurn:
     return WindowTurn(
         keys.id("turn", turn.message_id).hex(),
         turn.revision,
@@ -200,6 +202,7 @@ def _window_turn(keys: SubjectKeys, turn: Heard) -> WindowTurn:
         turn.text,
         _stamp(turn.at),
         *turn.position,
+        author=author.hex(),
     )
 
 

@@ -15,10 +15,10 @@ WHERE subject = ANY(%(subjects)s::bytea[]) AND conversation = ANY(%(conversation
 
 -- name: last_turns
 -- What the extractor has stored of each conversation, newest ones only.
-SELECT c.handle, c.conversation, t.id, t.revision, t.role, t.at, t.body, t.log, t.part, t.pos
+SELECT c.handle, c.conversation, t.id, t.revision, t.role, t.at, t.body, t.other, t.log, t.part, t.pos
 FROM unnest(%(handles)s::bytea[], %(conversations)s::bytea[]) AS c(handle, conversation)
 CROSS JOIN LATERAL (
-    SELECT id, revision, role, at, body, log, part, pos FROM turns
+    SELECT id, revision, role, at, body, nullif(author, subject) AS other, log, part, pos FROM turns
     WHERE handle = c.handle AND conversation = c.conversation
     ORDER BY row DESC LIMIT %(most)s
 ) t

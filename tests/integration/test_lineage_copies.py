@@ -20,7 +20,7 @@ from schemas.events import Deletion, Selector
 from schemas.settings import Settings
 from schemas.words import SelectorKind
 from stores.cache import recall_key, redis_client, window_key
-from stores.copies import Place, Recorded, WindowEdges, lapse
+from stores.copies import Parent, Place, Recorded, WindowEdges, lapse
 from stores.database import Connection, connect
 from stores.lineage import Graph, graph
 from stores.lineage_cache import look_after_copies
@@ -288,7 +288,7 @@ class TestWindows:
         keys, place = window_of(fresh_settings)
         said = WindowTurn(keys.id("turn", "m1").hex(), 0, "user", "canary", "2026-01-01T00:00:00Z", 1, 0, 1)
 
-        def unavailable(windows: Mapping[Place, Collection[bytes]]) -> Recorded:
+        def unavailable(windows: Mapping[Place, Collection[Parent]]) -> Recorded:
             raise PartUnavailable("PostgreSQL")
 
         store = WindowStore(client)
@@ -304,7 +304,7 @@ class TestWindows:
         said = WindowTurn(keys.id("turn", "m1").hex(), 0, "user", "canary", "2026-01-01T00:00:00Z", 1, 0, 1)
         seen = []
 
-        def record(windows: Mapping[Place, Collection[bytes]]) -> Recorded:
+        def record(windows: Mapping[Place, Collection[Parent]]) -> Recorded:
             recorded = edges.record(windows)
             seen.append((parents(conn, "window", place[2]), client.exists(window_key(*place))))
             return recorded
@@ -327,6 +327,38 @@ class TestWindows:
         keeper.keep([turn("said 2", "m2", pos=2), turn("elsewhere", "m3", pos=3, subject="bo")])
         mine = "SELECT array_agg(xmin::text ORDER BY parent) FROM lineage WHERE child = %s"
         assert conn.execute(mine, (place[2],)).fetchone() == written
+
+    def test_erasing_a_person_takes_the_windows_of_groups_in_which_they_spoke(
+        self, fresh_settings: Settings, keeper: Keeper, conn: Connection, client: Redis, hand: Hand
+    ) -> None:
+        """W11: whether the extractor has met their words or not; what others said comes back by itself."""
+        keeper.keep(
+            [
+                turn("said by bea", "m1", pos=1, subject="club", author="bea"),
+                turn("said by cy", "m2", pos=2, subject="club", author="cy"),
+                turn("said by cy", "m3", pos=3, subject="club", author="cy", conversation="c2"),
+            ]
+        )
+        keys, place = window_of(fresh_settings, "club")
+        _, other = window_of(fresh_settings, "club", "c2")
+        lookup = hand.parts.vault.lookup("acme")
+        assert lookup is not None
+        bea, cy = (("subject", lookup.subject(name)) for name in ("bea", "cy"))
+        assert parents(conn, "window", place[2]) - {bea, cy} == {
+            ("turn", keys.id("turn", name)) for name in ("m1", "m2")
+        }
+        assert {bea, cy} < parents(conn, "window", place[2]) and bea not in parents(conn, "window", other[2])
+
+        erasure = forget(hand, "acme", "bea", SelectorKind.SUBJECT)
+        assert not client.exists(window_key(*place)) and client.exists(window_key(*other))
+        assert conn.execute("SELECT count(*) FROM lineage WHERE parent = %s", (bea[1],)).fetchone() == (0,)
+        query = "SELECT status, before, proven FROM erasure_lines WHERE erasure = %s AND entry = 'redis.windows'"
+        row = conn.execute(query, (erasure,)).fetchone()
+        # The group's key lives on: bytes in Redis' own file are not unreadable.
+        assert row is not None and row[:2] == ("erased", 1) and set(row[2]) == {"fenced", "absent"}
+        keeper.keep([turn("said by cy", "m4", pos=4, subject="club", author="cy")])
+        window = WindowStore(client).read(keys, *place[1:])
+        assert [one.text for one in window or ()] == ["said by cy"]
 
     def test_erasing_a_message_finds_the_window_it_lies_in(
         self, fresh_settings: Settings, keeper: Keeper, conn: Connection, client: Redis, hand: Hand

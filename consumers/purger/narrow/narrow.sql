@@ -150,7 +150,8 @@ SELECT items, waits FROM erasures WHERE id = %s;
 SELECT handle FROM turns WHERE author = %(ref)s AND author <> subject
 UNION SELECT handle FROM candidates WHERE author = %(ref)s AND author <> subject
 UNION SELECT s.handle FROM sources AS s JOIN subjects AS p ON p.handle = s.handle
-      WHERE s.author = %(ref)s AND p.ref <> %(ref)s;
+      WHERE s.author = %(ref)s AND p.ref <> %(ref)s
+UNION SELECT handle FROM lineage WHERE parent = %(ref)s AND parent_kind = 'subject' AND child_kind = 'window';
 
 -- name: update_memory
 UPDATE memories

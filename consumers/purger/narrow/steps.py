@@ -25,6 +25,7 @@ from consumers.settling.settle import Rules
 from schemas import datamap
 from schemas.events import Selector
 from schemas.topics import CANDIDATES, DECISIONS, TURNS
+from stores.copies import windows_of_author
 from stores.database import Connection
 from stores.sealing import SubjectKeys
 from stores.subjects import load_by_handle, lock_refs
@@ -32,6 +33,7 @@ from stores.vault import Vault
 from streams.client import Admin
 from streams.fence import ends_of, passed
 
+_WINDOWS = datamap.BY_NAME["redis.windows"].place
 _STAGES = (("extractor", TURNS), ("gate", CANDIDATES), ("resolver", DECISIONS))
 
 
@@ -97,6 +99,8 @@ class Narrow:
             tell_changes(self.conn, done.changed)
             kept = self._kept(held)
             counts = Counter(kept["counts"]) + done.counts
+            # Their windows go with the cache's round, and were sealed under the group's key as well.
+            counts[_WINDOWS] += sum(place[0] == handle for place in windows_of_author(self.conn, held.subject))
             self._keep(held, {"ids": {}, "counts": dict(counts)}, None)
 
     def estimate(self, held: book.Held, handle: bytes | None) -> dict[str, int]:
