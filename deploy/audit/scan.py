@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import mmap
+import os
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,11 +49,13 @@ def _in_file(home: Path, path: Path, wanted: Mapping[str, Iterable[bytes]]) -> I
     store = _STORES.get(name.parts[0], "files")
     try:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            counts = {canary: _count(data, forms) for canary, forms in wanted.items()}
+            counts = Counter[str]()
+            # Kafka's indexes are ten megabytes each with a few bytes in them.
+            for start, end in _written(file.fileno(), len(data)):
+                counts.update({canary: _count(data, forms, start, end) for canary, forms in wanted.items()})
             if path.suffix in (".log", ".deleted") and store == "kafka":
                 for batch in opened(data[:]):
-                    for canary, forms in wanted.items():
-                        counts[canary] += _count(batch, forms)
+                    counts.update({canary: _count(batch, forms, 0, len(batch)) for canary, forms in wanted.items()})
     except (OSError, ValueError):
         # Gone meanwhile, a socket, or empty: nothing that could hold a text.
         return
@@ -59,12 +64,27 @@ def _in_file(home: Path, path: Path, wanted: Mapping[str, Iterable[bytes]]) -> I
             yield Hit(canary, store, str(name), count)
 
 
-def _count(data: bytes | mmap.mmap, forms: Iterable[bytes]) -> int:
+def _written(file: int, size: int) -> Iterator[tuple[int, int]]:
+    """Give start and end of each part of an open file that is no hole; a hole reads as zeros."""
+    end = 0
+    while end < size:
+        try:
+            start = os.lseek(file, end, os.SEEK_DATA)
+            end = os.lseek(file, start, os.SEEK_HOLE)
+        except OSError as error:
+            if error.errno == errno.ENXIO:  # a hole up to the end
+                return
+            # A file system that does not know: all of it.
+            start, end = end, size
+        yield start, end
+
+
+def _count(data: bytes | mmap.mmap, forms: Iterable[bytes], start: int, end: int) -> int:
     """Count occurrences; forms that contain one another count once."""
     places: set[int] = set()
     for form in forms:
-        at = data.find(form)
+        at = data.find(form, start, end)
         while at >= 0:
             places.add(at)
-            at = data.find(form, at + 1)
+            at = data.find(form, at + 1, end)
     return len(places)
