@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -16,6 +17,7 @@ from confluent_kafka.admin import AdminClient
 from psycopg import sql
 
 from deploy.audit.forms import forms
+from deploy.audit.scan import written
 from schemas.topics import TOPICS
 
 Source = Iterable[tuple[str, bytes]]
@@ -80,7 +82,9 @@ def files(folder: Path) -> Iterator[tuple[str, bytes]]:
     for path in sorted(folder.rglob("*")):
         yield f"name in {folder.name}", str(path.relative_to(folder)).encode()
         if path.is_file():
-            yield f"file {path.name}", path.read_bytes()
+            with path.open("rb") as file:
+                parts = [os.pread(file.fileno(), end - start, start) for start, end in written(file.fileno())]
+            yield f"file {path.name}", b"\0".join(parts)
 
 
 def pages(addresses: Iterable[str]) -> Iterator[tuple[str, bytes]]:

@@ -51,7 +51,7 @@ def _in_file(home: Path, path: Path, wanted: Mapping[str, Iterable[bytes]]) -> I
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             counts = Counter[str]()
             # Kafka's indexes are ten megabytes each with a few bytes in them.
-            for start, end in _written(file.fileno(), len(data)):
+            for start, end in written(file.fileno()):
                 counts.update({canary: _count(data, forms, start, end) for canary, forms in wanted.items()})
             if path.suffix in (".log", ".deleted") and store == "kafka":
                 for batch in opened(data[:]):
@@ -64,9 +64,9 @@ def _in_file(home: Path, path: Path, wanted: Mapping[str, Iterable[bytes]]) -> I
             yield Hit(canary, store, str(name), count)
 
 
-def _written(file: int, size: int) -> Iterator[tuple[int, int]]:
+def written(file: int) -> Iterator[tuple[int, int]]:
     """Give start and end of each part of an open file that is no hole; a hole reads as zeros."""
-    end = 0
+    end, size = 0, os.fstat(file).st_size
     while end < size:
         try:
             start = os.lseek(file, end, os.SEEK_DATA)
