@@ -7,7 +7,7 @@ name does not lie there.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Set
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -17,7 +17,9 @@ from stores.sql import load
 
 _SQL = load("stores", "copies.sql")
 
-_SPARE_SECONDS: Final = 24 * 3600
+_WHOLE_SECONDS: Final = 12 * 3600
+"""How often all edges of a window are looked at; in between only what is new in it."""
+_MOST_WINDOWS: Final = 100_000
 _LAPSE_SECONDS: Final = 60.0
 
 Place = tuple[bytes, int, bytes]
@@ -59,7 +61,8 @@ class WindowEdges:
     def __init__(self, connect: Callable[[], Connection], seconds: int) -> None:
         """Take what opens a connection in autocommit mode, and how long a window lives that nobody writes to."""
         self._connect = connect
-        self._seconds = seconds + _SPARE_SECONDS
+        self._seconds = seconds
+        self._whole: dict[Place, float] = {}
         self._conn: Connection | None = None
         self._old: set[Edge] = set()
         self._next_lapse = 0.0
@@ -69,24 +72,35 @@ class WindowEdges:
         if self._conn is not None:
             self._conn.close()
 
-    def record(self, windows: Mapping[Place, Collection[Parent]]) -> Recorded:
+    def record(self, windows: Mapping[Place, Set[Parent]], known: Mapping[Place, Set[Parent]]) -> Recorded:
         """Commit the edges of windows that are about to be written, one statement for all.
 
         Args:
             windows: what will lie in each.
+            known: what lies there now.
 
         Raises:
             TransientError: PostgreSQL did not take them; nothing may be written.
         """
-        rows = [(place[2], *parent, place[0]) for place, parents in windows.items() for parent in parents]
+        now = time.monotonic()
+        whole = {place for place in windows if self._whole.get(place, -_WHOLE_SECONDS) <= now - _WHOLE_SECONDS}
+        rows = [
+            (place[2], *parent, place[0])
+            for place, parents in windows.items()
+            for parent in (parents if place in whole else parents - known[place])
+        ]
         old = sorted(self._old - {(window, parent) for window, _, parent, _ in rows})
         names = ("windows", "kinds", "parents", "handles", "old_windows", "old_parents")
         values = dict(zip(names, (*columns(rows, 4), *columns(old, 2)), strict=True))
         with translate():
-            self._opened().execute(_SQL.record_windows, values | {"seconds": self._seconds})
+            times = {"seconds": self._seconds + 2 * _WHOLE_SECONDS, "enough": self._seconds + _WHOLE_SECONDS}
+            self._opened().execute(_SQL.record_windows, values | times)
             self._lapse()
         self._old.clear()
-        return Recorded(frozenset(row[0] for row in rows))
+        if len(self._whole) > _MOST_WINDOWS:
+            self._whole.clear()
+        self._whole.update(dict.fromkeys(whole, now))
+        return Recorded(frozenset(place[2] for place in windows))
 
     def scrolled(self, edges: Iterable[Edge]) -> None:
         """What lies in these windows no more; such edges go with the next that are recorded."""
@@ -101,6 +115,8 @@ class WindowEdges:
         with translate():
             values = {"windows": [place[2] for place in windows], "handles": [place[0] for place in windows]}
             self._opened().execute(_SQL.drop_windows, values)
+        for place in windows:
+            self._whole.pop(place, None)
 
     def _lapse(self) -> None:
         if time.monotonic() >= self._next_lapse:

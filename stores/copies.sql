@@ -1,5 +1,5 @@
 -- name: record_windows
--- Before the windows are written: edges to everything in them. What the last writing scrolled out goes here too.
+-- Before windows are written: edges to what is in them. What the last writing scrolled out goes here too.
 WITH outdated AS (
     DELETE FROM lineage l USING unnest(%(old_windows)s::bytea[], %(old_parents)s::bytea[]) AS n(child, parent)
     WHERE l.child = n.child AND l.parent = n.parent AND l.child_kind = 'window'
@@ -8,10 +8,10 @@ INSERT INTO lineage (child_kind, child, parent_kind, parent, handle, until)
 SELECT 'window', n.child, n.kind, n.parent, n.handle, now() + %(seconds)s * interval '1 second'
 FROM unnest(%(windows)s::bytea[], %(kinds)s::text[], %(parents)s::bytea[], %(handles)s::bytea[])
     AS n(child, kind, parent, handle)
--- Written anew once a day, not with every turn.
+-- Those that will do until all are looked at again stay as they are.
 WHERE NOT EXISTS (
     SELECT FROM lineage l WHERE l.child = n.child AND l.parent = n.parent
-        AND l.until > now() + (%(seconds)s - 86400) * interval '1 second')
+        AND l.until > now() + %(enough)s * interval '1 second')
 ORDER BY n.child, n.parent
 ON CONFLICT (child, parent) DO UPDATE SET until = excluded.until;
 

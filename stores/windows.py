@@ -6,7 +6,7 @@ by place are the window, in whatever order and however often they arrive.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any, Final, cast
@@ -59,8 +59,9 @@ class WindowTurn:
 
 
 Window = tuple[WindowTurn, ...]
-Record = Callable[[Mapping[Place, Collection[Parent]]], Recorded]
-"""Records which turns, and whose words, will lie in which windows; nothing is written before."""
+Parents = Mapping[Place, Set[Parent]]
+Record = Callable[[Parents, Parents], Recorded]
+"""Records which turns, and whose, will lie in windows, and is told which lie there; nothing is written before."""
 
 
 def merged(*parts: Iterable[WindowTurn], most: int = TURNS) -> Window:
@@ -145,9 +146,12 @@ class WindowStore:
             known = {place: _opened(keys[place[0]], place, before[place]) or () for place in pending}
             windows = {place: merged(known[place], turns) for place, turns in pending.items()}
             changed = {place: window for place, window in windows.items() if window != known[place]}
-            lost = self._swap(keys, before, changed, record) if changed else []
+            if not changed:
+                return scrolled
+            now, was = ({place: _parents(all_[place]) for place in changed} for all_ in (changed, known))
+            lost = self._swap(keys, before, changed, record(now, was))
             for place in set(changed) - set(lost):
-                scrolled += [(place[2], parent) for _, parent in _parents(known[place]) - _parents(changed[place])]
+                scrolled += [(place[2], parent) for _, parent in was[place] - now[place]]
             if not lost:
                 return scrolled
             pending, held = {place: pending[place] for place in lost}, None
@@ -168,13 +172,12 @@ class WindowStore:
         keys: Mapping[bytes, SubjectKeys],
         before: Mapping[Place, bytes],
         changed: Mapping[Place, Window],
-        record: Record,
+        recorded: Recorded,
     ) -> list[Place]:
-        """Record and replace windows that are still what they were; give those that are not.
+        """Replace windows that are still what they were; give those that are not.
 
         Two owners of a partition can overlap for a moment; neither may overwrite what it has not merged.
         """
-        recorded = record({place: _parents(window) for place, window in changed.items()})
         with _translated():
             pipe = self._client.pipeline(transaction=False)
             for place, window in changed.items():

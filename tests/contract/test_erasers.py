@@ -21,6 +21,7 @@ from stores.erasers.cache import CacheEraser
 from stores.erasers.keys import KeysEraser
 from stores.erasers.points import PointsEraser
 from stores.erasers.tables import TablesEraser
+from stores.erasers.windows import WindowsEraser
 from stores.vault import open_vault
 from stores.vectors import VectorIndex
 from tests.contract.faults import FAULTS, Faulty
@@ -220,7 +221,8 @@ class TestCache(EraserContract):
         proxy = None
         if fault:
             proxy = client = Faulty(client, ("delete",), fault, RedisTimeout, pretended=1)
-        return CacheEraser(client), proxy
+        conn = linked(settings)
+        return WindowsEraser(client, lambda: conn), proxy
 
     def test_what_was_never_noted_is_left_to_the_sweep(self, settings: Settings, gone: Seeded) -> None:
         client = opened(redis_client(settings))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import psycopg
@@ -20,7 +20,7 @@ from schemas.events import Deletion, Selector
 from schemas.settings import Settings
 from schemas.words import SelectorKind
 from stores.cache import recall_key, redis_client, window_key
-from stores.copies import Parent, Place, Recorded, WindowEdges, lapse
+from stores.copies import Place, Recorded, WindowEdges, lapse
 from stores.database import Connection, connect
 from stores.lineage import Graph, graph
 from stores.lineage_cache import look_after_copies
@@ -28,7 +28,7 @@ from stores.recalls import RecallStore
 from stores.sealing import SubjectKeys
 from stores.subjects import ensure_subjects, load_by_ref
 from stores.vault import Vault, open_vault
-from stores.windows import TTL_SECONDS, TURNS, WindowStore, WindowTurn
+from stores.windows import TTL_SECONDS, TURNS, Parents, WindowStore, WindowTurn
 from streams.sessions.keeper import Keeper
 from streams.topics import apply
 from tests.integration.driven import turn
@@ -288,11 +288,11 @@ class TestWindows:
         keys, place = window_of(fresh_settings)
         said = WindowTurn(keys.id("turn", "m1").hex(), 0, "user", "canary", "2026-01-01T00:00:00Z", 1, 0, 1)
 
-        def unavailable(windows: Mapping[Place, Collection[Parent]]) -> Recorded:
+        def unavailable(windows: Parents, known: Parents) -> Recorded:
             raise PartUnavailable("PostgreSQL")
 
         store = WindowStore(client)
-        for record, error in ((unavailable, PartUnavailable), (lambda windows: Recorded(), Refused)):
+        for record, error in ((unavailable, PartUnavailable), (lambda windows, known: Recorded(), Refused)):
             with pytest.raises(error):
                 store.merge({place[0]: keys}, {place: [said]}, record)
         assert list(client.scan_iter()) == []
@@ -304,8 +304,8 @@ class TestWindows:
         said = WindowTurn(keys.id("turn", "m1").hex(), 0, "user", "canary", "2026-01-01T00:00:00Z", 1, 0, 1)
         seen = []
 
-        def record(windows: Mapping[Place, Collection[Parent]]) -> Recorded:
-            recorded = edges.record(windows)
+        def record(windows: Parents, known: Parents) -> Recorded:
+            recorded = edges.record(windows, known)
             seen.append((parents(conn, "window", place[2]), client.exists(window_key(*place))))
             return recorded
 
@@ -317,16 +317,23 @@ class TestWindows:
     def test_an_edge_lives_as_long_as_its_window(
         self, fresh_settings: Settings, keeper: Keeper, conn: Connection
     ) -> None:
+        keeper.keep([turn("said 1", "m1", pos=1)])
         _, place = window_of(fresh_settings)
-        age = "UPDATE lineage SET until = until - interval '6 days' WHERE child_kind = 'window'"
-        left = "SELECT min(until) > now() + %s * interval '1 second' FROM lineage WHERE child_kind = 'window'"
-        conn.execute(age)
+        left = "SELECT min(until) > now() + %s * interval '1 second', count(*) FROM lineage WHERE child_kind = 'window'"
+        # Half a day and more passes: all edges of a window that is written to are looked at again.
+        conn.execute("UPDATE lineage SET until = until - interval '13 hours'")
+        keeper._edges._whole.clear()
         keeper.keep([turn("said 2", "m2", pos=2)])
-        assert conn.execute(left, (TTL_SECONDS,)).fetchone() == (True,)
-        written = conn.execute("SELECT array_agg(xmin::text ORDER BY parent) FROM lineage").fetchone()
-        keeper.keep([turn("said 2", "m2", pos=2), turn("elsewhere", "m3", pos=3, subject="bo")])
-        mine = "SELECT array_agg(xmin::text ORDER BY parent) FROM lineage WHERE child = %s"
-        assert conn.execute(mine, (place[2],)).fetchone() == written
+        assert conn.execute(left, (TTL_SECONDS + 12 * 3600,)).fetchone() == (True, 2)
+        # In between, and when they are looked at too early, those that are there stay as they are.
+        written = "SELECT array_agg(xmin::text ORDER BY parent) FROM lineage WHERE parent <> %s AND child = %s"
+        keys, _ = window_of(fresh_settings)
+        third = keys.id("turn", "m3")
+        before = conn.execute(written, (third, place[2])).fetchone()
+        keeper._edges._whole.clear()
+        keeper.keep([turn("said 3", "m3", pos=3)])
+        assert conn.execute(written, (third, place[2])).fetchone() == before
+        assert conn.execute(left, (TTL_SECONDS + 12 * 3600,)).fetchone() == (True, 3)
 
     def test_erasing_a_person_takes_the_windows_of_groups_in_which_they_spoke(
         self, fresh_settings: Settings, keeper: Keeper, conn: Connection, client: Redis, hand: Hand
