@@ -53,7 +53,8 @@ def block(conn: Connection, vault: Vault, held: book.Held, ends: Ends, counting:
         lock_refs(conn, exclusive=[held.lock or 0])
         row = conn.execute(book.SQL.subject_to_block, (subject,)).fetchone()
         handle, epoch, fence = row or (None, 1, {})
-        planned = counting(handle, epoch) if counting else None
+        life = _life(conn, held, handle, epoch)
+        planned = counting(*life) if counting else None
         reached = later(fence, ends())
         # The vault first: after a restore of PostgreSQL it is what says that this took place.
         vault.record_fences([Fence(subject, epoch, handle, reached)])
@@ -61,7 +62,6 @@ def block(conn: Connection, vault: Vault, held: book.Held, ends: Ends, counting:
         plan = planned() if planned else None
         if plan:
             passing("planned")
-        life = _life(conn, held, handle, epoch)
         values = {"ref": subject, "fence": Jsonb(reached), "at": held.requested_at}
         conn.execute(book.SQL.block_subject, values)
         book.set_blocked(conn, held, life, reached, plan)
@@ -98,10 +98,11 @@ def _announce(conn: Connection, status: str, handle: bytes, epoch: int) -> None:
 
 def tell_changes(conn: Connection, changed: Iterable[Version]) -> None:
     """Announce new versions of memories, a deletion among them, as the resolver would."""
-    for memory, version, status, handle, epoch in changed:
-        change = Change(id=memory.hex(), version=version, status=status, handle=handle.hex(), epoch=epoch)
-        item = message(CHANGES, handle.hex(), change, f"{memory.hex()}.{version}")
-        book.tell(conn, item.topic, item.key, item.type, item.event_id, item.body)
+    with conn.pipeline():
+        for memory, version, status, handle, epoch in changed:
+            change = Change(id=memory.hex(), version=version, status=status, handle=handle.hex(), epoch=epoch)
+            item = message(CHANGES, handle.hex(), change, f"{memory.hex()}.{version}")
+            book.tell(conn, item.topic, item.key, item.type, item.event_id, item.body)
 
 
 def later(old: dict[str, int], new: dict[str, int]) -> dict[str, int]:

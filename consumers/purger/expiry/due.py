@@ -28,7 +28,7 @@ class What(StrEnum):
     @property
     def batch(self) -> int:
         """How many one batch takes; the locks of as many people are held for one transaction."""
-        return 2000 if self is What.CANDIDATES else 500
+        return 1000 if self is What.CANDIDATES else 250
 
 
 @dataclass(frozen=True, slots=True)

@@ -204,7 +204,9 @@ class SomeCacheEraser:
         items, _ = items_of(self._link, scope)
         wanted = {"window": items.windows, "recall": items.cached}
         windows, cached = (
-            {key for key in self._keys(scope, prefix) if ids and bytes.fromhex(key.decode().rpartition(":")[2]) in ids}
+            {key for key in self._keys(scope, prefix) if bytes.fromhex(key.decode().rpartition(":")[2]) in ids}
+            if ids
+            else set()
             for prefix, ids in wanted.items()
         )
         return windows, cached
@@ -224,6 +226,10 @@ class SomeCacheEraser:
                 yield key
 
     def _outdated(self, scope: Scope) -> Iterator[bytes]:
+        items, _ = items_of(self._link, scope)
+        if items.handles and not items.memories:
+            # Time took candidates or turns; kept answers show memories.
+            return
         with translate():
             rows = self._link().execute(_GENERATIONS, (whose(self._link, scope),)).fetchall()
         now = {handle.hex().encode(): generation for handle, generation in rows}
