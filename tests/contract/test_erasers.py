@@ -4,28 +4,31 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import psycopg
 import pytest
+from psycopg.types.json import Jsonb
 from redis.exceptions import TimeoutError as RedisTimeout
 
+from consumers.purger import book
 from schemas import datamap
-from schemas.eraser import Eraser, Observation, Scope
+from schemas.eraser import Eraser, Observation, Plan, Scope
 from schemas.errors import ObelusError, PartUnavailable, TransientError, UnknownOutcome
 from schemas.settings import Settings
 from schemas.words import Property, SelectorKind
 from stores.cache import keep, redis_client, window_key
-from stores.database import connect
+from stores.database import connect, translate
 from stores.erasers.cache import CacheEraser
 from stores.erasers.keys import KeysEraser
 from stores.erasers.points import PointsEraser
-from stores.erasers.tables import TablesEraser
+from stores.erasers.tables import SubjectsEraser, TablesEraser
 from stores.erasers.windows import WindowsEraser
 from stores.vault import open_vault
 from stores.vectors import VectorIndex
 from tests.contract.faults import FAULTS, Faulty
-from tests.seeding import Seeded, seed
+from tests.seeding import NOW, Seeded, seed
 
 pytestmark = [pytest.mark.contract, pytest.mark.integration]
 
@@ -68,6 +71,8 @@ class EraserContract:
     What a line must prove follows from what the eraser declares: `expected`.
     """
 
+    eraser: str
+    """Its name in the data map."""
     raises = True
     """False where a lost or refused answer is no error of the eraser's: its line stays open."""
 
@@ -100,6 +105,7 @@ class EraserContract:
 
     def test_it_answers_for_exactly_its_entries(self, settings: Settings, gone: Seeded) -> None:
         eraser, _ = self.make(settings)
+        assert eraser.name == self.eraser
         names = {entry.name for entry in datamap.of(eraser.name)}
         assert names and set(eraser.plan(self.scope(gone)).counts) == names
         assert {seen.entry for seen in eraser.observe(self.scope(gone))} == names
@@ -166,24 +172,51 @@ class _Done:
     rowcount = 0
 
 
-def _is_delete(name: str, args: tuple[Any, ...]) -> bool:
+def _starts(word: str, name: str, args: tuple[Any, ...]) -> bool:
     if name != "execute":
         return False
     text = args[0] if isinstance(args[0], str) else args[0].as_string(None)
-    return text.lstrip().startswith("DELETE")
+    return text.lstrip().startswith(word)
 
 
 class TestTables(EraserContract):
+    eraser = "postgres"
+
     def make(self, settings: Settings, fault: str | None = None) -> tuple[Eraser, Faulty | None]:
         conn: Any = linked(settings)
         proxy = None
         if fault:
-            proxy = conn = Faulty(conn, _is_delete, fault, psycopg.OperationalError, pretended=_Done())
+            proxy = conn = Faulty(conn, partial(_starts, "DELETE"), fault, psycopg.OperationalError, pretended=_Done())
         observing = linked(settings)
         return TablesEraser(lambda: conn, lambda: observing), proxy
 
 
+class Blocking(SubjectsEraser):
+    """Block takes handle and name away in its own transaction; here it is played beside the eraser that looks."""
+
+    def __init__(self, conn: Any, observing: Any) -> None:
+        super().__init__(lambda: observing)
+        self._conn = conn
+
+    def erase(self, plan: Plan) -> None:
+        with translate():
+            self._conn.execute(book.SQL.block_subject, {"ref": plan.scope.subject, "fence": Jsonb({}), "at": NOW})
+
+
+class TestSubjects(EraserContract):
+    eraser = "subjects"
+
+    def make(self, settings: Settings, fault: str | None = None) -> tuple[Eraser, Faulty | None]:
+        conn: Any = linked(settings)
+        proxy = None
+        if fault:
+            proxy = conn = Faulty(conn, partial(_starts, "UPDATE"), fault, psycopg.OperationalError, pretended=_Done())
+        return Blocking(conn, linked(settings)), proxy
+
+
 class TestPoints(EraserContract):
+    eraser = "vectors"
+
     def make(self, settings: Settings, fault: str | None = None) -> tuple[Eraser, Faulty | None]:
         index: Any = opened(VectorIndex(settings))
         proxy = None
@@ -216,6 +249,8 @@ class TestPoints(EraserContract):
 
 
 class TestCache(EraserContract):
+    eraser = "redis"
+
     def make(self, settings: Settings, fault: str | None = None) -> tuple[Eraser, Faulty | None]:
         client: Any = opened(redis_client(settings))
         proxy = None
@@ -254,6 +289,8 @@ class TestCache(EraserContract):
 
 
 class TestKeys(EraserContract):
+    eraser = "vault"
+
     def make(self, settings: Settings, fault: str | None = None) -> tuple[Eraser, Faulty | None]:
         vault: Any = opened(open_vault(settings))
         proxy = None
@@ -280,7 +317,7 @@ class TestKeys(EraserContract):
 def test_all_erasers_end_in_the_same_observable_state(settings: Settings) -> None:
     """H36: the same words for the same end, whatever the store."""
     gone = seed(settings, "t1", secrets.token_hex(4), 2)
-    for suite in (TestTables, TestPoints, TestCache, TestKeys):
+    for suite in (TestTables, TestSubjects, TestPoints, TestCache, TestKeys):
         eraser, _ = suite().make(settings)
         eraser.erase(eraser.plan(scope_of(gone)))
         for seen in eraser.observe(scope_of(gone)):

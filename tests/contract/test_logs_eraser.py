@@ -33,6 +33,8 @@ def _timed_out() -> KafkaException:
 class TestLogs(EraserContract):
     """``gone`` wrote before the fence, ``stays`` after it, and everybody has read as far as the fence."""
 
+    eraser = "logs"
+
     @pytest.fixture(autouse=True)
     def _logs(self, settings: Settings, topics: None) -> None:
         self.logs = opened(Logs(settings))

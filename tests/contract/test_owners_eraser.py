@@ -140,6 +140,7 @@ class Unwilling(Exception):
 class TestOwners(EraserContract):
     """The faults are the owner's: its silence is no error of the eraser's, its line stays open."""
 
+    eraser = "owners"
     raises = False
 
     @pytest.fixture(autouse=True)
