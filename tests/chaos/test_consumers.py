@@ -92,7 +92,7 @@ def test_an_undisturbed_run_is_worth_comparing_with(expected: dict[str, Any]) ->
     }
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize(
     ("name", "case"),
     [
@@ -106,7 +106,7 @@ def test_leaves_what_an_undisturbed_run_leaves(
     assert run(name, case, fresh_settings) == expected
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", _BEFORE)
 def test_killed_while_a_block_runs(name: str, fresh_settings: Settings, expected: dict[str, Any]) -> None:
     settings = fresh_settings

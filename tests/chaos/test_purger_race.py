@@ -93,7 +93,7 @@ def caught_up(settings: Settings) -> bool:
     return not any(behind for topics in lag.values() for behind in topics.values())
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("purges", [pytest.param(25, marks=pytest.mark.sample), 200])
 def test_nothing_of_an_old_life_is_left(purges: int, fresh_settings: Settings, topics: None) -> None:
     settings = fresh_settings
