@@ -15,6 +15,8 @@ class Vectors(Part):
 
     name = "qdrant"
     _port = 0
+    more: tuple[str, ...] = ()
+    """More arguments than the fixed ones, for tests."""
 
     @property
     def address(self) -> str:
@@ -28,7 +30,7 @@ class Vectors(Part):
     def command(self) -> Command:
         """The server module."""
         folder = str(self.place.folder("vectors"))
-        arguments = ["--dir", folder, "--port", str(self._port)]
+        arguments = ["--dir", folder, "--port", str(self._port), *self.more]
         return Command([sys.executable, "-m", "deploy.vectorserver", *arguments])
 
     def answers(self) -> bool:

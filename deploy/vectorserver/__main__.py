@@ -8,7 +8,7 @@ from pathlib import Path
 import uvicorn
 
 from deploy.vectorserver.app import application
-from deploy.vectorserver.server import Collections
+from deploy.vectorserver.server import ASIDE_ABOVE, Collections
 
 
 def main() -> None:
@@ -16,8 +16,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="deploy.vectorserver", description=__doc__)
     parser.add_argument("--dir", type=Path, required=True, help="data folder")
     parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--aside-above", type=int, default=ASIDE_ABOVE, help="points of a collection rebuilt aside")
     arguments = parser.parse_args()
-    app = application(Collections(arguments.dir))
+    app = application(Collections(arguments.dir, arguments.aside_above))
     uvicorn.run(
         app,
         host="127.0.0.1",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import shutil
+import subprocess
 import time
 from pathlib import Path
 from typing import Any
@@ -11,11 +11,15 @@ from typing import Any
 import orjson
 import qdrant_edge as edge
 
+from deploy.vectorserver import files
 from deploy.vectorserver.errors import bad_request, unsupported
 from deploy.vectorserver.filters import Json
 
 VACUUM_MINIMUM = 1
 """A real server refuses less than 100; here the bytes of the smallest collection can go too."""
+
+Kept = tuple[edge.UpdateOperation, bool]
+"""An operation, and whether the engine took it."""
 
 _DISTANCES = {
     "Cosine": edge.Distance.Cosine,
@@ -39,15 +43,16 @@ class Collection:
 
     After deletions the segments are rebuilt and the write-ahead log is cut, so that no file holds
     what was deleted. The engine does this in one call during which nothing else is answered
-    (0.4 s at 20,000 points of 384 dimensions), so it waits for a pause and is kept rare.
+    (0.4 s at 20,000 points of 384 dimensions), so it waits for a pause and is kept rare; a larger
+    engine is rebuilt beside the one that serves (see `aside`), and the file `current` names its directory.
     """
 
     def __init__(self, folder: Path) -> None:
         """Open what `create` made."""
         self._folder = folder
-        self._engine_folder = folder / "engine"
+        self._engine_folder = files.current(folder)
         self.request: Json = orjson.loads((folder / "collection.json").read_bytes())
-        _finish_cut(self._engine_folder)
+        files.finish_cut(self._engine_folder)
         self.shard = edge.EdgeShard.load(str(self._engine_folder))
         self.sizes = _sizes(self.request["vectors"])
         self.schema: dict[str, str] = {}
@@ -57,6 +62,8 @@ class Collection:
         self.unflushed = False
         self.rebuilds = 0
         self.rebuild_seconds = 0.0
+        self._kept: list[Kept] | None = None
+        self._helper: subprocess.Popen[bytes] | None = None
 
     @classmethod
     def create(cls, folder: Path, request: Json) -> Collection:
@@ -72,11 +79,15 @@ class Collection:
 
     def update(self, operation: edge.UpdateOperation, *, deletes: bool = False) -> None:
         """Apply an operation; it is in the write-ahead log when this returns."""
+        applied = False
         try:
             self.shard.update(operation)
+            applied = True
         finally:
             self.unflushed = True
             self.owes_rebuild |= deletes
+            if self._kept is not None:
+                self._kept.append((operation, applied))
 
     def create_index(self, field: str, schema: Any) -> None:
         """Index a payload field."""
@@ -119,18 +130,74 @@ class Collection:
         if self.shard.optimize():
             self.flush()
             self.shard.close()
-            _cut_log(self._engine_folder)
+            files.cut_log(self._engine_folder)
             self.shard = edge.EdgeShard.load(str(self._engine_folder))
             self.rebuilds += 1
         self.rebuild_seconds = time.monotonic() - started
 
+    @property
+    def due(self) -> bool:
+        """Whether deleted bytes are left, or about to go."""
+        return self.owes_rebuild or self._kept is not None
+
+    def count(self) -> int:
+        """How many points there are."""
+        return int(self.shard.info().points_count)
+
+    def copy(self) -> Path:
+        """Copy the engine as it is now to a directory of its own, and keep what is done from here on."""
+        self.owes_rebuild = False
+        self.flush()
+        target = self._folder / f"engine-{time.time_ns()}"
+        try:
+            shutil.copytree(self._engine_folder, target)
+        except BaseException:
+            shutil.rmtree(target, ignore_errors=True)
+            raise
+        self._kept = []
+        return target
+
+    def watch(self, helper: subprocess.Popen[bytes]) -> None:
+        """Name the process that works on the copy, which ends with the collection."""
+        self._helper = helper
+
+    def missed(self) -> list[Kept]:
+        """Take what was done since the copy, or since this was last asked."""
+        missed, self._kept = self._kept or [], []
+        return missed
+
+    def adopt(self, shard: edge.EdgeShard, folder: Path) -> None:
+        """Serve from the rebuilt copy, which has everything, and remove the engine that served so far."""
+        old, gone = self.shard, self._engine_folder
+        files.point_to(self._folder, folder.name)
+        self.shard, self._engine_folder, self.unflushed = shard, folder, False
+        self.rebuilds += 1
+        self._leave()
+        self._read_schema()
+        old.close()
+        shutil.rmtree(gone)
+
+    def abandon(self, folder: Path | None) -> None:
+        """Do without a copy, unless it has taken over; nobody works on it any more."""
+        self._leave()
+        if folder is not None and folder != self._engine_folder:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _leave(self) -> None:
+        if self._helper is not None:
+            self._helper.kill()
+            self._helper.wait()
+        self._helper = self._kept = None
+
     def close(self) -> None:
         """Flush and let go of the directory."""
+        self._leave()
         self.flush()
         self.shard.close()
 
     def destroy(self) -> None:
         """Remove the collection with all its files."""
+        self._leave()
         self.shard.close()
         gone = self._folder.with_name(f".{self._folder.name}.gone")
         shutil.rmtree(gone, ignore_errors=True)
@@ -173,40 +240,3 @@ def _sizes(vectors: Json) -> dict[str, int]:
     if "size" in vectors:
         return {"": vectors["size"]}
     return {name: one["size"] for name, one in vectors.items()}
-
-
-def _cut_log(folder: Path) -> None:
-    """Replace a closed engine's write-ahead log, all of which is flushed, by one that goes on from it.
-
-    An empty log would count from nought again, and the engine passes over an operation whose number
-    is below that of the point it meets: deletes by filter and upserts would be lost without a word.
-    The old log is moved aside first: a kill between two removed files would leave half of one.
-    """
-    _begin_log(folder)
-    (folder / "wal").rename(folder / "wal.gone")
-    _finish_cut(folder)
-
-
-def _begin_log(folder: Path) -> None:
-    """Lay ready a log of one harmless operation; a closed part's name is the number of its first."""
-    start = time.time_ns() // 1000
-    with contextlib.suppress(FileNotFoundError):
-        # The clock may have been set back.
-        known = orjson.loads((folder / "wal" / "first-index").read_bytes())["ack_index"]
-        start = max(start, known + 1_000_000)
-    scratch, ready = folder / "scratch", folder / "wal.next"
-    for path in (scratch, ready):
-        shutil.rmtree(path, ignore_errors=True)
-        path.mkdir()
-    config = edge.EdgeConfig(vectors=edge.EdgeVectorParams(size=1, distance=edge.Distance.Dot), wal_enabled=True)
-    engine = edge.EdgeShard.create(str(scratch), config)
-    engine.update(edge.UpdateOperation.delete_points([0]))
-    engine.close()
-    (scratch / "wal" / "open-1").rename(ready / f"closed-{start}")
-
-
-def _finish_cut(folder: Path) -> None:
-    if (folder / "wal.next").exists() and not (folder / "wal").exists():
-        (folder / "wal.next").rename(folder / "wal")
-    for name in ("wal.gone", "wal.next", "scratch", "temp_segments"):
-        shutil.rmtree(folder / name, ignore_errors=True)

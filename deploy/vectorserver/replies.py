@@ -28,7 +28,7 @@ _STRICT = {
 
 def status(collection: Collection) -> str:
     """Tell as Qdrant does whether work is left: `yellow` until a due rebuild is done."""
-    return "yellow" if collection.owes_rebuild else "green"
+    return "yellow" if collection.due else "green"
 
 
 def info(collection: Collection) -> Json:
@@ -102,7 +102,7 @@ def _segment(name: str, collection: Collection) -> Json:
         *("vectors_size_bytes", "payloads_size_bytes", "ram_usage_bytes", "disk_usage_bytes"),
     )
     about: dict[str, Any] = dict.fromkeys(zeros, 0)
-    about["num_deleted_vectors"] = int(collection.owes_rebuild)
+    about["num_deleted_vectors"] = int(collection.due)
     about |= {"uuid": name, "segment_type": "plain", "is_appendable": True}
     about |= {"index_schema": {}, "vector_data": {}}
     empty_config = {"vector_data": {}, "payload_storage_type": {"type": "mmap"}}

@@ -43,12 +43,14 @@ def test_what_was_acknowledged_survives_a_kill() -> None:
 
 @embedded_only
 @pytest.mark.chaos
+@pytest.mark.parametrize("more", [(), ("--aside-above", "10")], ids=["in place", "aside"])
 @pytest.mark.parametrize("seed", range(4))
-def test_kills_amid_writes_deletions_and_rebuilds_lose_and_revive_nothing(seed: int) -> None:
+def test_kills_amid_writes_deletions_and_rebuilds_lose_and_revive_nothing(seed: int, more: tuple[str, ...]) -> None:
     draw = random.Random(seed)
     held: dict[str, int] = {}
     with short_home() as home:
         part = Vectors(parts.place(home))
+        part.more = more
         part.start()
         client = QdrantClient(url=part.address, timeout=5, check_compatibility=False)
         client.create_collection("kept", m.VectorParams(size=SIZE, distance=m.Distance.COSINE))
@@ -67,6 +69,44 @@ def test_kills_amid_writes_deletions_and_rebuilds_lose_and_revive_nothing(seed: 
                 assert now.get(one) == held.get(one) or one in doubtful
             assert total(client, "kept", where(handle="h0")) == len(now)
             held = now
+        client.close()
+        part.stop()
+
+
+@embedded_only
+def test_a_large_collection_is_rebuilt_while_it_serves_and_is_written_to() -> None:
+    with short_home() as home:
+        part = Vectors(parts.place(home))
+        part.more = ("--aside-above", "1000")
+        part.start()
+        client = QdrantClient(url=part.address, timeout=5, check_compatibility=False)
+        client.create_collection("kept", m.VectorParams(size=SIZE, distance=m.Distance.COSINE))
+        client.create_payload_index("kept", "handle", m.PayloadSchemaType.KEYWORD)
+        fill_plain(client, 2000)
+        client.upsert("kept", [point(5000, handle="secret-handle-9137")], wait=True)
+        folder = home / "vectors" / "kept"
+        client.delete("kept", where(handle="secret-handle-9137"), wait=True)
+        # Until the copy has taken over, points come, go and change.
+        number = 2000
+        while not (folder / "current").exists():
+            client.upsert("kept", [point(number, handle="h9"), point(0, handle=f"now-{number}")], wait=True)
+            client.delete("kept", m.PointIdsList(points=ids([number - 1000])), wait=True)
+            assert total(client, "kept") == 2000
+            number += 1
+            assert number < 3000
+        assert number > 2000
+        assert total(client, "kept", where(handle="h9")) == number - 2000
+        assert total(client, "kept", where(handle=f"now-{number - 1}")) == 1
+        assert [path.name for path in folder.glob("engine*")] == [(folder / "current").read_text()]
+        assert not any(b"secret-handle-9137" in path.read_bytes() for path in folder.rglob("*") if path.is_file())
+        assert part.child is not None
+        part.child.signal(9)
+        part.child.wait(5)
+        part.start()
+        assert total(client, "kept") == 2000
+        assert total(client, "kept", where(handle="h9")) == number - 2000
+        client.delete_collection("kept")
+        assert not folder.exists()
         client.close()
         part.stop()
 
