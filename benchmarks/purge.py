@@ -2,8 +2,9 @@
 
     python -m benchmarks.purge [--totals 10000,200000] [--purges 30] [--json]
 
-A purge is measured from the broker's time of the request to `verified`, by the database's clock. The plain delete does
-what a program without proof would: one statement a table, one call a store, one after the other.
+A purge is measured from the broker's time of the request until its receipt is stored, by the database's clock. The
+plain delete does what a program without proof would, with the same clients, all of them warm: one transaction with a
+statement a table, then one store after the other, each as durable as for the purge; the row of the key is its last.
 """
 
 from __future__ import annotations
@@ -26,18 +27,19 @@ from schemas.events import Deletion, Selector
 from schemas.settings import Settings
 from schemas.topics import DELETIONS
 from schemas.words import SelectorKind
-from stores.cache import redis_client, window_key
+from stores.cache import keep, names_key, recall_key, redis_client, window_key
 from stores.database import Connection, connect
-from stores.vault import open_vault
-from stores.vectors import VectorIndex
 from streams.codec import message
 from streams.producer import Publisher
 
 MEMORIES = 100
 """Of each subject that is erased."""
+KEPT = 10
+"""Answers that the cache keeps of each subject, beside one session window."""
+_HOUR_MS = 3_600_000
 _TIMES = """
 SELECT extract(epoch FROM blocked_at - requested_at), extract(epoch FROM verified_at - requested_at)
-FROM erasures WHERE id = ANY(%s)
+FROM erasures WHERE id = %s
 """
 
 
@@ -50,6 +52,7 @@ class Bench:
         self.loader = Loader(settings)
         self.conn: Connection = connect(settings.database, autocommit=True)
         self.publisher = Publisher(settings)
+        self.cache = redis_client(settings)
         self.total = 0
         self._next = 0
 
@@ -70,17 +73,28 @@ class Bench:
 
     def _load(self, subjects: Sequence[str]) -> None:
         self.loader.load([Seed(name, f"k{n}", f"value {n}") for n, name in enumerate(subjects)])
+        pipe = self.cache.pipeline(transaction=False)
+        for _, handle in self._lives(sorted(set(subjects))):
+            keep(pipe, window_key(handle, 1, b"c" * 16), b"sealed" * 100, _HOUR_MS)
+            for n in range(KEPT):
+                keep(pipe, recall_key(handle, 1, 1, n.to_bytes(16)), b"sealed" * 100, _HOUR_MS)
+        pipe.execute()
 
-    def purge(self, names: Sequence[str]) -> tuple[list[float], list[float]]:
-        """Erase one after another; seconds to blocked and to verified."""
+    def _lives(self, names: Sequence[str]) -> list[tuple[bytes, bytes]]:
+        """Reference and handle of each subject."""
         lookup = self.loader.vault.lookup("default", create=True)
-        ids = []
-        for name in names:
-            self.publisher.send([_request(name)])
-            ids.append(lookup.holder(name) if lookup else b"")
-            self._until_verified(ids[-1])
-        rows = self.conn.execute(_TIMES, (ids,)).fetchall()
-        return [float(row[0]) for row in rows], [float(row[1]) for row in rows]
+        refs = [lookup.subject(name) for name in names] if lookup else []
+        return self.conn.execute("SELECT ref, handle FROM subjects WHERE ref = ANY(%s)", (refs,)).fetchall()
+
+    def purge(self, name: str) -> tuple[float, float]:
+        """Erase one subject; seconds to blocked and to verified."""
+        lookup = self.loader.vault.lookup("default", create=True)
+        erasure = lookup.holder(name) if lookup else b""
+        self.publisher.send([_request(name)])
+        self._until_verified(erasure)
+        row = self.conn.execute(_TIMES, (erasure,)).fetchone()
+        blocked, verified = row or (0, 0)
+        return float(blocked), float(verified)
 
     def both(self, count: int) -> tuple[list[float], list[float], list[float]]:
         """Erase and delete plainly by turns, so that both meet the same disturbances.
@@ -90,34 +104,25 @@ class Bench:
         """
         blocked, verified, plain = [], [], []
         for name, other in zip(self.subjects(count), self.subjects(count), strict=True):
-            once = self.purge([name])
-            blocked += once[0]
-            verified += once[1]
-            plain.append(self._plain(other))
+            once = self.purge(name)
+            blocked.append(once[0])
+            verified.append(once[1])
+            plain.append(self.plain(other))
         return blocked, verified, plain
 
-    def plain(self, names: Sequence[str]) -> list[float]:
-        """Delete without block, observation or receipt; seconds each."""
-        return [self._plain(name) for name in names]
-
-    def _plain(self, name: str) -> float:
-        lookup = self.loader.vault.lookup("default")
-        ref = lookup.subject(name) if lookup else b""
-        row = self.conn.execute("SELECT handle FROM subjects WHERE ref = %s", (ref,)).fetchone()
-        handle = row[0] if row else b""
-        vault, index = open_vault(self.settings), VectorIndex(self.settings)
-        with redis_client(self.settings) as cache:
-            begun = time.perf_counter()
+    def plain(self, name: str) -> float:
+        """Delete one subject without block, observation or receipt; seconds."""
+        [(ref, handle)] = self._lives([name])
+        begun = time.perf_counter()
+        with self.conn.transaction():
             for table in (*datamap.TABLES, "vectors"):
                 self.conn.execute(f"DELETE FROM {table} WHERE handle = %s", (handle,))  # noqa: S608
             self.conn.execute("DELETE FROM subjects WHERE ref = %s", (ref,))
-            index.delete_scope(handle)
-            cache.delete(window_key(handle, 1, b"c" * 16))
-            vault.destroy_keys([handle])
-            took = time.perf_counter() - begun
-        vault.close()
-        index.close()
-        return took
+        self.loader.index.delete_scope(handle)
+        names = self.cache.zrange(names_key(handle), 0, -1)
+        self.cache.delete(*names, names_key(handle))
+        self.loader.vault.destroy_keys([handle])
+        return time.perf_counter() - begun
 
     def _until_verified(self, erasure: bytes, timeout: float = 60.0) -> None:
         until = time.monotonic() + timeout
@@ -130,6 +135,7 @@ class Bench:
     def close(self) -> None:
         """Close everything."""
         self.publisher.close()
+        self.cache.close()
         self.conn.close()
         self.loader.close()
 
@@ -165,7 +171,7 @@ def measure(totals: Sequence[int], purges: int) -> dict[str, Any]:
     blocked: list[float] = []
     with home() as folder, running(folder, consumers=False) as settings, purger(settings):
         bench = Bench(settings)
-        bench.purge(bench.subjects(3))
+        bench.both(3)
         for total in totals:
             bench.fill(total)
             to_blocked, to_verified, plainly = bench.both(purges)

@@ -69,10 +69,12 @@ class Known:
     Attributes:
         before: counts by map entry, as they were right after Block.
         words: rows, by table, that were cut from others' groups for a person who spoke there.
+        planned: counts by map entry that Block took under its lock; entries it did not get to are left out.
     """
 
     before: Mapping[str, int]
     words: Mapping[str, int]
+    planned: Mapping[str, int]
 
 
 def take(conn: Connection, erasure: bytes) -> Held | None:
@@ -167,8 +169,8 @@ def count_before(conn: Connection, erasure: bytes, rows: Sequence[tuple[str, int
 def known(conn: Connection, erasure: bytes) -> Known:
     """Read what was counted so far."""
     row = conn.execute(SQL.known_so_far, {"id": erasure}).fetchone()
-    before, words = row or (None, None)
-    return Known(before or {}, {table: count for table, count in (words or {}).items() if count})
+    before, words, planned = row or (None, None, None)
+    return Known(before or {}, {table: count for table, count in (words or {}).items() if count}, planned or {})
 
 
 def save_lines(conn: Connection, erasure: bytes, lines: Iterable[Line]) -> None:

@@ -104,7 +104,9 @@ ON CONFLICT (erasure, entry) DO UPDATE SET before = GREATEST(erasure_lines.befor
 RETURNING entry, before;
 
 -- name: known_so_far
-SELECT (SELECT jsonb_object_agg(entry, before) FROM erasure_lines WHERE erasure = %(id)s), items -> 'counts'
+-- A plan that nobody had seen before was counted under the lock of the block.
+SELECT (SELECT jsonb_object_agg(entry, before) FROM erasure_lines WHERE erasure = %(id)s), items -> 'counts',
+       CASE WHEN kind = 'subject' AND expected_digest IS NULL THEN plan END
 FROM erasures WHERE id = %(id)s;
 
 -- name: save_lines

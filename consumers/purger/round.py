@@ -10,11 +10,12 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from consumers.purger import book, lines
 from consumers.purger.faults import passing
+from schemas import datamap
 from schemas.eraser import Eraser, Line, Plan, Scope
 from schemas.errors import ConfigurationError, TransientError, UnknownOutcome
 from schemas.words import SelectorKind
@@ -25,6 +26,8 @@ logger = logging.getLogger(__name__)
 
 _LAST = frozenset({"vault", "records"})
 """What opens the others' content goes once the others are done."""
+_OF_HANDLE = frozenset({"postgres", "subjects", "vectors", "redis", "vault"})
+"""What a handle has in these cannot grow after it was counted under the lock of the block."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +85,9 @@ class Round:
     def _counted(
         self, link: Link, erasers: Sequence[Eraser], scope: Scope, known: book.Known
     ) -> Callable[[Eraser], list[Line]]:
-        """Count and keep the counts; what is given empties one store."""
-        plans = {eraser.name: self._planned(eraser, scope) for eraser in erasers}
-        before = {**known.before, **self._kept(link, erasers, scope, plans, known.words)}
+        """Count what was not counted under the lock, and keep it; what is given empties one store."""
+        plans = {eraser.name: _known_plan(eraser, scope, known) or self._planned(eraser, scope) for eraser in erasers}
+        before = {**known.before, **self._kept(link, erasers, scope, plans, known)}
 
         def run(one: Eraser) -> list[Line]:
             plan = plans[one.name]
@@ -94,7 +97,7 @@ class Round:
 
     def one(self, eraser: Eraser, scope: Scope, known: book.Known) -> list[Line]:
         """Empty one store."""
-        return self._counted(lambda: self.conn, [eraser], scope, known)(eraser)
+        return self._counted(lambda: self.conn, [eraser], scope, replace(known, planned={}))(eraser)
 
     def look(self, eraser: Eraser, scope: Scope, known: book.Known) -> list[Line]:
         """Ask one store again and erase nothing."""
@@ -115,22 +118,26 @@ class Round:
         erasers: Sequence[Eraser],
         scope: Scope,
         plans: Mapping[str, Plan | str],
-        words: Mapping[str, int],
+        known: book.Known,
     ) -> dict[str, int]:
         """Nothing can be added after Block, so the most that was ever counted is what there was."""
+        kept: dict[str, int] = {}
         rows = []
         for eraser in erasers:
             plan = plans[eraser.name]
             counts = dict(plan.counts) if isinstance(plan, Plan) else {}
             if eraser.name == "postgres" and counts and lines.is_whole(scope.kind):
-                for table, count in words.items():
+                for table, count in known.words.items():
                     if f"postgres.{table}" in counts:
                         counts[f"postgres.{table}"] += count
-            rows += [(entry, count, eraser.name, eraser.version) for entry, count in counts.items() if count]
-        if not rows:
-            return {}
-        with translate():
-            return book.count_before(link(), scope.erasure, rows)
+            if _known_plan(eraser, scope, known):
+                kept |= {entry: max(count, known.before.get(entry, 0)) for entry, count in counts.items()}
+            else:
+                rows += [(entry, count, eraser.name, eraser.version) for entry, count in counts.items() if count]
+        if rows:
+            with translate():
+                kept |= book.count_before(link(), scope.erasure, rows)
+        return kept
 
     def _erased(self, eraser: Eraser, plan: Plan, before: Mapping[str, int]) -> list[Line]:
         made: list[Line] = []
@@ -147,6 +154,14 @@ class Round:
 
 
 Renew = Callable[[], None]
+
+
+def _known_plan(eraser: Eraser, scope: Scope, known: book.Known) -> Plan | None:
+    """What was counted under the lock, None where that was not all of it."""
+    names = [entry.name for entry in datamap.of(eraser.name)]
+    if eraser.name not in _OF_HANDLE or any(name not in known.planned for name in names):
+        return None
+    return Plan(scope, {name: known.planned[name] for name in names})
 
 
 def renewing(renew: Callable[[], object], seconds: float) -> Renew:

@@ -37,8 +37,7 @@ BELOW = {
     "stores/vault.py": "how a key row is deleted, for who may",
     "stores/vault_ledger.py": "tombstones past their own date",
     "stores/vectors.py": "how points are deleted, for who may",
-    "stores/windows.py": "how windows are dropped, for who may",
-    "stores/recalls.py": "how kept answers are dropped, for who may",
+    "stores/cache.py": "how windows and kept answers are dropped, for who may",
 }
 """The stores' own calls; what calls them is listed too."""
 
@@ -52,6 +51,7 @@ FOLLOWING = {
     "consumers/resolver/queries.sql": "what rested on the older text of an edited message",
     "consumers/outbox.sql": "messages that are out; they carry no content",
     "recall/cached.py": "a kept answer that does not open",
+    "stores/copies.sql": "edges of copies that were dropped or have ended",
 }
 """Copies that go because what they were made from is gone."""
 
