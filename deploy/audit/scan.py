@@ -38,10 +38,12 @@ def scan(home: Path, wanted: Mapping[str, Iterable[bytes]]) -> Iterator[Hit]:
         home: folder of an embedded stack, or any other.
         wanted: canary to the byte strings that count as it.
     """
-    for path in sorted(home.rglob("*")):
-        if path.is_symlink() or not path.is_file():
-            continue
-        yield from _in_file(home, path, wanted)
+    # Not `rglob`, which ends with an error where a part removes a folder of its own meanwhile.
+    for folder, below, names in os.walk(home):
+        below.sort()
+        for path in (Path(folder, name) for name in sorted(names)):
+            if path.is_file() and not path.is_symlink():
+                yield from _in_file(home, path, wanted)
 
 
 def _in_file(home: Path, path: Path, wanted: Mapping[str, Iterable[bytes]]) -> Iterator[Hit]:
