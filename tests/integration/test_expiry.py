@@ -17,7 +17,7 @@ from policy.verification import load_keys, verify
 from schemas import datamap
 from schemas.events import Control, Turn
 from schemas.settings import Settings
-from schemas.topics import TURNS
+from schemas.topics import CHANGES, TURNS
 from schemas.words import Action, Actor, MemoryStatus, Role
 from stores.cache import keep, recall_key, redis_client
 from stores.database import connect
@@ -284,6 +284,22 @@ def test_what_an_expired_memory_had_replaced_stays_replaced(settings: Settings, 
     say(settings, "t3", "lea", ("m4", "I moved to Lyon."))
     work(settings)
     assert statuses(settings, "t3", "lea") == {"Nice": "superseded", "Lyon": "active"}
+
+
+def test_a_conflict_that_loses_its_other_side_is_settled(settings: Settings, topics: None, purger: Parts) -> None:
+    say(settings, "t7", "zoe", ("m1", "I live in Lyon."), ("m2", "I live in Porto."))
+    work(settings)
+    # As if a tool had said the one and the person the other.
+    tool = bytes.fromhex(held(settings, "t7", "zoe")["Porto"][1])
+    rows(settings, "UPDATE sources SET source_type = 'tool_verified', replaces = false WHERE memory = %s", tool)
+    handle = handle_of(settings, "t7", "zoe")
+    rows(settings, "UPDATE memories SET status = 'conflicted' WHERE handle = %s", handle)
+    expire(settings, "t7", "zoe", "Porto")
+    clean(purger)
+    assert statuses(settings, "t7", "zoe") == {"Lyon": "active"}
+    query = "SELECT convert_from(body, 'UTF8') FROM outbox WHERE consumer = 'purger' AND topic = %s AND key = %s"
+    told = [json.loads(row[0])["status"] for row in rows(settings, query, CHANGES, handle.hex())]
+    assert sorted(told) == ["active", "deleted"]
 
 
 def test_old_turns_and_candidates_go_and_the_memory_keeps_its_sources(

@@ -8,10 +8,16 @@ from dataclasses import replace
 from consumers.purger.expiry.work import work_of
 from consumers.purger.owners.eraser import ARTEFACTS
 from schemas.eraser import Eraser, Observation, Plan, Properties, Scope
+from schemas.words import LineStatus
 from stores.database import translate
 from stores.erasers.tables import Link
 
-_METHODS = {"postgres": "rows deleted by id, batch by batch; each batch looked for again in another session"}
+_ROWS = "rows deleted by id, batch by batch; each batch looked for again in another session"
+_LOGS = {
+    LineStatus.EXPIRES: "a record that is read again is refused by its keyed hash; retention read from the broker",
+    LineStatus.ERASED: "retention and roll time of the topic have passed since the newest record of what went",
+}
+"""Nobody is fenced, which is what the erasers of logs speak of."""
 
 
 class Added:
@@ -46,5 +52,9 @@ class Added:
         with translate():
             since = work_of(self._link(), scope.erasure).since
         seen = self._inner.observe(replace(scope, blocked_at=since or scope.blocked_at))
-        method = _METHODS.get(self.name)
-        return [replace(one, method=method) if method else one for one in seen]
+        return [replace(one, method=self._method(one)) for one in seen]
+
+    def _method(self, seen: Observation) -> str:
+        if self.name == "postgres":
+            return _ROWS
+        return _LOGS.get(seen.status, seen.method) if self.name == "logs" and seen.status else seen.method

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 
 import orjson
@@ -18,6 +18,8 @@ from consumers.purger.faults import passing
 from consumers.purger.narrow.cut import remove
 from consumers.purger.narrow.items import SQL as NARROW
 from consumers.purger.narrow.items import Items, follow
+from consumers.purger.narrow.remain import Changed, resettle
+from consumers.settling.memory import Slot
 from consumers.settling.settle import Rules
 from policy.document import Retention
 from stores.database import Connection, columns
@@ -25,19 +27,14 @@ from stores.subjects import SubjectRow, load_by_handle, lock_refs
 from stores.vault import Vault
 
 
-@dataclass
+@dataclass(frozen=True, slots=True)
 class Batch:
-    """What takes batches.
-
-    Attributes:
-        kept: memories that had to be left; asked about again after the next start.
-    """
+    """What takes batches."""
 
     conn: Connection
     vault: Vault
     rules: Rules
     retention: Retention
-    kept: set[bytes] = field(default_factory=set)
 
     def take(self, held: book.Held, what: What, found: Sequence[Due], work: Work) -> bool:
         """Cut what is still due of what was found; False where that is nothing.
@@ -49,20 +46,16 @@ class Batch:
             lock_refs(conn, exclusive=sorted({one.lock for one in found}))
             alive = load_by_handle(conn, {one.handle for one in found})
             rows = self._still(held, what, found, alive)
-            gone = {row[0] for row in rows}
-            if what is What.MEMORIES:
-                waiting = keep_quiet(conn, gone, self.rules)
-                self.kept |= waiting
-                gone -= waiting
-            if not gone:
+            if not rows:
                 return False
-            items = Items(handles={row[1] for row in rows if row[0] in gone})
-            _FILL[what](self, items, gone)
+            items = Items(handles={row[1] for row in rows})
+            _FILL[what](self, items, {row[0] for row in rows})
+            moved = keep_quiet(conn, items.memories, self.rules)
             conn.execute(NARROW.departing, (held.id.hex(),))
             done = remove(conn, sorted(items.handles), items, {one: alive[one].epoch for one in items.handles})
             if items.memories:
                 conn.execute(NARROW.raise_generation, (sorted(items.handles),))
-            tell_changes(conn, done.changed)
+            tell_changes(conn, [*done.changed, *self._settled(moved, alive)])
             work.begin(items, done.counts, max(row[2] for row in rows))
             work.keep(conn, held)
             passing("batch_cut")
@@ -77,6 +70,14 @@ class Batch:
         values = cutoffs(held.requested_at, self.retention) | {"ids": [one.id for one in found]}
         rows = self.conn.execute(getattr(SQL, f"still_{what}"), values | {"handles": list(alive)}).fetchall()
         return [(row[0], row[1], row[2]) for row in rows]
+
+    def _settled(self, moved: Sequence[Slot], alive: Mapping[bytes, SubjectRow]) -> list[Changed]:
+        keys = self.vault.data_keys({handle for handle, _ in moved}) if moved else {}
+        return [
+            change
+            for handle, slot in moved
+            for change in resettle(self.conn, keys[handle], [slot], alive[handle].epoch, self.rules)
+        ]
 
     def candidates(self, items: Items, gone: set[bytes]) -> None:
         """The rows alone: what was decided of them, and what came of that, stays."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -54,28 +54,25 @@ def cutoffs(midnight: datetime, retention: Retention) -> dict[str, datetime]:
     }
 
 
-def open_days(conn: Connection, vault: Vault, retention: Retention, kept: Collection[bytes] = ()) -> list[bytes]:
+def open_days(conn: Connection, vault: Vault, retention: Retention) -> list[bytes]:
     """Write down today's erasure of every tenant with something due; give those that have work to do.
 
     Args:
         conn: in autocommit mode.
         vault: names the erasures.
         retention: of the policy.
-        kept: memories that cannot go yet.
     """
     midnight: datetime = conn.execute(SQL.midnight).fetchone()[0]  # type: ignore[index]
-    values = cutoffs(midnight, retention) | {"kept": list(kept), "limit": TENANTS_AT_ONCE}
+    values = cutoffs(midnight, retention) | {"limit": TENANTS_AT_ONCE}
     tenants = [row[0] for row in conn.execute(SQL.tenants, values).fetchall()]
     if not tenants:
         return []
     ids = [vault.day_id(tenant, midnight.date()) for tenant in tenants]
-    values = {"ids": ids, "tenants": tenants, "cutoff": midnight, "deadline": midnight + DEADLINE}
-    return [row[0] for row in conn.execute(SQL.open, values).fetchall()]
+    days = {"ids": ids, "tenants": tenants, "cutoff": midnight, "deadline": midnight + DEADLINE}
+    return [row[0] for row in conn.execute(SQL.open, days).fetchall()]
 
 
-def due(
-    conn: Connection, what: What, tenant: bytes, midnight: datetime, retention: Retention, kept: Collection[bytes] = ()
-) -> Sequence[Due]:
+def due(conn: Connection, what: What, tenant: bytes, midnight: datetime, retention: Retention) -> Sequence[Due]:
     """Read the next of a kind that a tenant's erasure of a day takes."""
-    values = cutoffs(midnight, retention) | {"tenant": tenant, "kept": list(kept), "limit": what.batch}
+    values = cutoffs(midnight, retention) | {"tenant": tenant, "limit": what.batch}
     return [Due(*row) for row in conn.execute(getattr(SQL, f"due_{what}"), values).fetchall()]

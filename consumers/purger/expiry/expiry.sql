@@ -9,7 +9,7 @@ SELECT DISTINCT s.tenant FROM (
      LIMIT %(limit)s)
     UNION ALL
     (SELECT m.handle FROM memories m
-     WHERE m.status = 'expired' AND m.expires_at < %(memories)s AND NOT m.id = ANY(%(kept)s)
+     WHERE m.status = 'expired' AND m.expires_at < %(memories)s
      LIMIT %(limit)s)
     UNION ALL
     (SELECT t.handle FROM turns t
@@ -38,7 +38,7 @@ LIMIT %(limit)s;
 
 -- name: due_memories
 SELECT m.id, s.lock, m.handle FROM memories m JOIN subjects s ON s.handle = m.handle
-WHERE m.tenant = %(tenant)s AND m.status = 'expired' AND m.expires_at < %(memories)s AND NOT m.id = ANY(%(kept)s)
+WHERE m.tenant = %(tenant)s AND m.status = 'expired' AND m.expires_at < %(memories)s
 ORDER BY m.expires_at LIMIT %(limit)s;
 
 -- name: due_turns

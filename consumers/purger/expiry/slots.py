@@ -11,7 +11,7 @@ from datetime import datetime
 
 from consumers.purger.expiry.due import SQL
 from consumers.settling.evidence import Ending
-from consumers.settling.memory import Memory
+from consumers.settling.memory import Memory, Slot
 from consumers.settling.read import by_slot, clock, endings_of, memories_of
 from consumers.settling.settle import Rules, Told, settle
 from schemas.words import MemoryStatus
@@ -29,34 +29,32 @@ _IN_USE = frozenset(
 )
 
 
-def keep_quiet(conn: Connection, gone: Set[bytes], rules: Rules) -> set[bytes]:
+def keep_quiet(conn: Connection, gone: Set[bytes], rules: Rules) -> list[Slot]:
     """Take back evidence that would bring something back without these memories; the caller holds the locks.
 
     Returns:
-        Those that must wait: something that is in use stands as it does because of them.
+        Slots in which something in use stands otherwise without them: a conflict that loses its other side is none.
     """
     places = [(handle, slot) for handle, slot in conn.execute(SQL.shared_slots, {"ids": list(gone)}).fetchall()]
     if not places:
-        return set()
+        return []
     memories = by_slot(memories_of(conn, places, load_by_handle(conn, {handle for handle, _ in places})))
     endings, now = endings_of(conn, places), clock(conn)
     quiet: set[bytes] = set()
-    waiting: set[bytes] = set()
+    moved: list[Slot] = []
     for at in places:
-        slot = memories.get(at, [])
-        rest = [memory for memory in slot if memory.id not in gone]
-        found = silenced(rest, endings.get(at, ()), rules, now)
-        if found is None:
-            waiting |= {memory.id for memory in slot} & gone
-        else:
-            quiet |= found
+        rest = [memory for memory in memories.get(at, []) if memory.id not in gone]
+        found, stands = silenced(rest, endings.get(at, ()), rules, now)
+        quiet |= found
+        if not stands:
+            moved.append(at)
     if quiet:
         conn.execute(SQL.void, {"ids": list(quiet)})
-    return waiting
+    return moved
 
 
-def silenced(rest: Sequence[Memory], endings: Sequence[Ending], rules: Rules, now: datetime) -> set[bytes] | None:
-    """Which of a slot's memories must not speak again, so that all stand as they do now; None where nothing helps."""
+def silenced(rest: Sequence[Memory], endings: Sequence[Ending], rules: Rules, now: datetime) -> tuple[set[bytes], bool]:
+    """Which of a slot's memories must not speak again, and whether what is in use then stands as it does now."""
     quiet: set[bytes] = set()
     while True:
         told = [Told(row.digest, row.type, () if row.id in quiet else row.evidence) for row in rest]
@@ -66,5 +64,4 @@ def silenced(rest: Sequence[Memory], endings: Sequence[Ending], rules: Rules, no
         if not back:
             break
         quiet |= back
-    moved = any(row.status in _IN_USE and now_is.status != row.status for row, now_is in pairs)
-    return None if moved else quiet
+    return quiet, all(now_is.status == row.status for row, now_is in pairs if row.status in _IN_USE)

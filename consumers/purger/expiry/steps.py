@@ -41,7 +41,7 @@ class Expiry:
 
     def open_days(self) -> list[bytes]:
         """Write down today's erasure of every tenant that has something due; give those with work to do."""
-        return open_days(self.conn, self.batch.vault, self.batch.retention, self.batch.kept)
+        return open_days(self.conn, self.batch.vault, self.batch.retention)
 
     def advance(self, held: book.Held, prove: Prove, conclude: Conclude) -> None:
         """Take one batch, or, where nothing is due any more, end the day."""
@@ -71,7 +71,7 @@ class Expiry:
         """Take the next batch; False where nothing is left that could go."""
         midnight: datetime = held.requested_at
         for what in What:
-            while found := due(self.conn, what, held.tenant, midnight, self.batch.retention, self.batch.kept):
+            while found := due(self.conn, what, held.tenant, midnight, self.batch.retention):
                 if self.batch.take(held, what, found, work):
                     return True
         return False
