@@ -60,6 +60,7 @@ NO_PERSON = {
     "deploy/embedded/postgres.py": "a password file of the first start",
     "deploy/supervisor.py": "the run file",
     "deploy/vectorserver/collection.py": "the engine's own files after a rebuild",
+    "deploy/vectorserver/files.py": "what an unfinished rebuild has left of the engine's files",
     "deploy/vectorserver/server.py": "a whole collection",
     "deploy/vectorserver/app.py": "the server's own interface",
     "stores/vault_file.py": "how rows are deleted",
