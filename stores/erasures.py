@@ -115,7 +115,7 @@ def conflicts(lookup: Lookup, found: Status, event: Deletion) -> bool:
 
 
 def counts_nonce(found: Status, event: Deletion) -> bool:
-    """Whether receipts name the nonce of this publication; an earlier one of the same request may have drawn another."""
+    """Whether receipts name the nonce of this publication: an earlier one of the same request may have drawn it."""
     if event.nonce is None or found.tag is None:
         return False
     subject = event.selector.subject if event.selector else None

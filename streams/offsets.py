@@ -50,9 +50,7 @@ def group_id(consumer: str) -> str:
     return f"obelus-{consumer}"
 
 
-def log_ends(
-    admin: AdminClient, topics: Iterable[str], timeout: float = 10.0, *, begins: bool = True
-) -> list[LogEnd]:
+def log_ends(admin: AdminClient, topics: Iterable[str], timeout: float = 10.0, *, begins: bool = True) -> list[LogEnd]:
     """Read the watermarks of every partition of these topics, in (topic, partition) order.
 
     Open transactions count: ``high`` is the end for writers, not for readers of committed records.
