@@ -14,9 +14,10 @@ from confluent_kafka import Consumer, TopicPartition
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from policy.acknowledgement import signed_text
-from schemas.events import Derivation, ErasureAck, Event
+from schemas.events import Derivation, ErasureAck, Event, Turn
 from schemas.settings import Settings
-from schemas.topics import ACKS, DERIVATIONS, ERASURES
+from schemas.topics import ACKS, DERIVATIONS, ERASURES, TURNS
+from schemas.words import Role
 from stores.artefacts import digest_of
 from streams.codec import message
 from streams.producer import publish
@@ -124,3 +125,41 @@ def test_an_owner_is_told_pages_through_and_answers(running: Pipeline) -> None:
         return owners_line(running.ask("receipt", "show", answer["erasure_id"]))["status"] == "erased"
 
     until(acknowledged, 90, "a newer receipt says so")
+
+
+def test_an_edit_reaches_the_owner_of_what_the_older_text_became(running: Pipeline) -> None:
+    """W1, D8: nobody asked for an erasure; the purger writes one and tells."""
+    settings = running.settings
+    said = Turn(
+        tenant="default",
+        subject="lab-cara",
+        conversation="c1",
+        message_id="m1",
+        role=Role.USER,
+        text="Please remember that my favourite editor is Vim.",
+        at=datetime(2026, 1, 1, 9, tzinfo=UTC),
+    )
+    publish(settings, [message(TURNS, "default:lab-cara", said, "cara-1")])
+    running.wait()
+    [cara] = [one["id"] for one in running.ask("memories", "--subject", "lab-cara")["memories"]]
+    event = Derivation(
+        owner=OWNER,
+        artefact="cara-sample",
+        kind="sample",
+        tenant="default",
+        parents=({"memory": cara},),
+        at=datetime.now(UTC),
+    )
+    send(settings, DERIVATIONS, event)
+    running.wait()
+    exported = running.ask("export", "--subject", "lab-cara")
+    assert exported["manifest"]["artefacts"] == 1 and exported["artefacts"][0]["artefact"] == "cara-sample"
+    edited = said.model_copy(update={"text": "Good morning.", "revision": 1})
+    publish(settings, [message(TURNS, "default:lab-cara", edited, "cara-2")])
+
+    def named() -> set[str]:
+        pages = [running.call("compliance", "GET", order["artefacts"]["page"]).json() for order in orders(settings)]
+        return {one["artefact"] for page in pages for one in page["artefacts"]}
+
+    until(lambda: "cara-sample" in named(), 60, "the owner is told")
+    assert [one for one in running.ask("erasures")["erasures"] if one["request_id"].startswith(f"edit.{cara}.")]
