@@ -72,7 +72,7 @@ def _rows(
                 "INSERT INTO candidates (id, subject, handle, epoch, author, author_epoch, turn,"
                 " type, source_type, extractor, body, expires_at, log, part, pos)"
                 " VALUES (%s,%s,%s,%s,%s,1,%s,'fact','user_stated','rules',%s,%s,%s,%s,%s)",
-                (candidate, ref, handle, epoch, ref, turn, body, NOW, *place),
+                (candidate, ref, handle, epoch, ref, turn, body, NOW.replace(year=2100), *place),
             )
             cur.execute(
                 "INSERT INTO decisions (candidate, handle, epoch, outcome, rule, reasons,"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -20,6 +20,26 @@ SQL = load("consumers.purger", "purger.sql")
 
 LEASE_SECONDS = 60.0
 """Longer than any one step; a holder whose session is gone is replaced at once, not after this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What was counted of an erasure before anything was taken away.
+
+    Attributes:
+        before: counts by map entry, as they were right after Block.
+        words: rows, by table, that were cut from others' groups for a person who spoke there.
+        planned: counts by map entry that Block took under its lock; entries it did not get to are left out.
+    """
+
+    before: Mapping[str, int]
+    words: Mapping[str, int]
+    planned: Mapping[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, before: Mapping[str, int] | None, words: Mapping[str, int] | None) -> Known:
+        """Read what the row says."""
+        return cls(before or {}, {table: count for table, count in (words or {}).items() if count})
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +65,7 @@ class Held:
     blocked_at: datetime | None
     attempts: int
     expected_digest: str | None
+    known: Known
 
     def scope(self) -> Scope:
         """What the erasers are told."""
@@ -62,21 +83,6 @@ class Held:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
-    """What was counted of an erasure before anything was taken away.
-
-    Attributes:
-        before: counts by map entry, as they were right after Block.
-        words: rows, by table, that were cut from others' groups for a person who spoke there.
-        planned: counts by map entry that Block took under its lock; entries it did not get to are left out.
-    """
-
-    before: Mapping[str, int]
-    words: Mapping[str, int]
-    planned: Mapping[str, int]
-
-
 def take(conn: Connection, erasure: bytes) -> Held | None:
     """Take the lease, or renew it; None where another session holds it."""
     row = conn.execute(SQL.lease, {"id": erasure, "seconds": LEASE_SECONDS}).fetchone()
@@ -85,7 +91,11 @@ def take(conn: Connection, erasure: bytes) -> Held | None:
     values: list[Any] = list(row)
     values[5] = OwnKind.EXPIRY if values[5] == OwnKind.EXPIRY else SelectorKind(values[5])
     values[7] = ErasureState(values[7])
-    return Held(*values)
+    values[-2:] = [Known.of(*values[-2:])]
+    held = Held(*values)
+    # A plan that nobody had seen before was counted under the lock of the block.
+    exact = held.kind is SelectorKind.SUBJECT and held.expected_digest is None
+    return replace(held, known=replace(held.known, planned=held.plan or {})) if exact else held
 
 
 @contextmanager
@@ -169,8 +179,7 @@ def count_before(conn: Connection, erasure: bytes, rows: Sequence[tuple[str, int
 def known(conn: Connection, erasure: bytes) -> Known:
     """Read what was counted so far."""
     row = conn.execute(SQL.known_so_far, {"id": erasure}).fetchone()
-    before, words, planned = row or (None, None, None)
-    return Known(before or {}, {table: count for table, count in (words or {}).items() if count}, planned or {})
+    return Known.of(*(row or (None, None)))
 
 
 def save_lines(conn: Connection, erasure: bytes, lines: Iterable[Line]) -> None:

@@ -38,7 +38,8 @@ WHERE e.id = %(id)s
                       WHERE a.pid || '/' || a.backend_start = e.lease_owner))
 RETURNING me.name, e.id, e.tenant, e.subject, e.lock, e.kind, e.tag, e.state, e.handle, e.epoch,
           e.fence, e.plan, e.plan_digest, e.requested_at, e.deadline, e.not_before, e.blocked_at,
-          e.attempts, e.expected_digest;
+          e.attempts, e.expected_digest,
+          (SELECT jsonb_object_agg(entry, before) FROM erasure_lines WHERE erasure = e.id), e.items -> 'counts';
 
 -- name: release
 UPDATE erasures SET lease_owner = NULL, lease_until = NULL, attempts = %(attempts)s,
@@ -104,9 +105,7 @@ ON CONFLICT (erasure, entry) DO UPDATE SET before = GREATEST(erasure_lines.befor
 RETURNING entry, before;
 
 -- name: known_so_far
--- A plan that nobody had seen before was counted under the lock of the block.
-SELECT (SELECT jsonb_object_agg(entry, before) FROM erasure_lines WHERE erasure = %(id)s), items -> 'counts',
-       CASE WHEN kind = 'subject' AND expected_digest IS NULL THEN plan END
+SELECT (SELECT jsonb_object_agg(entry, before) FROM erasure_lines WHERE erasure = %(id)s), items -> 'counts'
 FROM erasures WHERE id = %(id)s;
 
 -- name: save_lines

@@ -46,13 +46,21 @@ class Round:
     pool: Executor
     beside: Sequence[Beside]
 
-    def all(self, erasers: Sequence[Eraser], scope: Scope, known: book.Known, renew: Renew) -> list[Line]:
+    def all(
+        self,
+        erasers: Sequence[Eraser],
+        scope: Scope,
+        known: book.Known,
+        begin: Callable[[], book.Known],
+        renew: Renew,
+    ) -> list[Line]:
         """Empty every store, those that can be at the same time.
 
         Args:
             erasers: in order.
             scope: what is to go.
             known: what was counted so far; what is counted now is kept before anything is taken away.
+            begin: what the saga's own connection does first; gives what is known then.
             renew: called now and then, while this may take long.
         """
         beside = self.beside if scope.kind is SelectorKind.SUBJECT else ()
@@ -64,7 +72,7 @@ class Round:
         own = [one for one in erasers if one.name not in aside]
         made: dict[str, list[Line]] = {}
         try:
-            run = self._counted(lambda: self.conn, own, scope, known)
+            run = self._counted(lambda: self.conn, own, scope, begin())
             for one in own:
                 if one.name not in _LAST:
                     made[one.name] = run(one)

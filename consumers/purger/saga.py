@@ -123,7 +123,9 @@ class Saga:
         return False
 
     def _counting(self, held: book.Held, handle: bytes | None, epoch: int) -> Callable[[], Found]:
-        return counting(self.round.pool, self.erasers, replace(held.scope(), handle=handle, epoch=epoch))
+        # Keys first: the vault cannot be read for the moment in which the block writes its fence there.
+        erasers = sorted(self.erasers, key=lambda eraser: eraser.name != "vault")
+        return counting(self.round.pool, erasers, replace(held.scope(), handle=handle, epoch=epoch))
 
     def _planned(self, held: book.Held) -> tuple[dict[str, int], str]:
         scope = self._as_it_stands(held)
@@ -144,34 +146,40 @@ class Saga:
             through = self.narrow.waited(held)
             if through:
                 self.narrow.again(held)
-        known = self._known(held)
-        made = self._all(held, known)
+        words: dict[str, int] = {}
+
+        def begin() -> book.Known:
+            known = self._begun(held)
+            words.update(known.words)
+            return known
+
+        made = self._all(held, held.known, begin)
         if not through:
             book.release(self.conn, held, _UNDER_WAY, 0)
             return
         passing("observed")
-        self._conclude(held, self._proven(held, made, known.words))
+        self._conclude(held, self._proven(held, made, words))
 
     def _prove(self, held: book.Held) -> list[Line]:
         """Run every eraser over what was cut, and give its line."""
-        return self._all(held, book.known(self.conn, held.id))
+        known = book.known(self.conn, held.id)
+        return self._all(held, known, lambda: known)
 
-    def _all(self, held: book.Held, known: book.Known) -> list[Line]:
+    def _all(self, held: book.Held, known: book.Known, begin: Callable[[], book.Known]) -> list[Line]:
         renew = renewing(lambda: book.take(self.conn, held.id), book.LEASE_SECONDS / 4)
-        return self.round.all(self._of(held), held.scope(), known, renew)
+        return self.round.all(self._of(held), held.scope(), known, begin, renew)
 
-    def _known(self, held: book.Held) -> book.Known:
-        """Say that it is being erased, cut what the person said in others' groups, and read what was counted so far."""
+    def _begun(self, held: book.Held) -> book.Known:
+        """Say that it is being erased, and cut what the person said in others' groups."""
         apart = lines.is_whole(held.kind) and held.subject is not None
         with self.conn.pipeline():
             if held.state not in (ErasureState.ERASING, ErasureState.NEEDS_HUMAN):
                 book.set_state(self.conn, held, ErasureState.ERASING)
-            groups = self.narrow.groups_of(held) if apart else None
-            known = book.known(self.conn, held.id)
-            speaking = groups.fetchall() if groups else []
-        if speaking:
-            self.narrow.words_of(held, [row[0] for row in speaking])
-            known = book.known(self.conn, held.id)
+            groups = self.narrow.groups_of(held).fetchall() if apart else []
+        known = held.known
+        if groups:
+            self.narrow.words_of(held, [row[0] for row in groups])
+            known = replace(book.known(self.conn, held.id), planned=held.known.planned)
         if apart:
             passing("words")
         return known
@@ -216,7 +224,7 @@ class Saga:
     def _watch(self, held: book.Held) -> None:
         """Look again: erase what came back, and let a newer receipt say what has risen."""
         scope = held.scope()
-        known = book.known(self.conn, held.id)
+        known = held.known
         made: list[Line] = []
         for eraser in self._of(held):
             seen = self.round.look(eraser, scope, known)
