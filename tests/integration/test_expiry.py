@@ -5,16 +5,20 @@ from __future__ import annotations
 import json
 from base64 import b64decode
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 
 from consumers.purger import book
-from consumers.purger.expiry.due import What
+from consumers.purger.expiry.due import Due, What
+from consumers.purger.expiry.work import Work
 from consumers.purger.registry import Parts
+from deploy.cli import main
 from policy.verification import load_keys, verify
 from schemas import datamap
+from schemas.errors import TransientError
 from schemas.events import Control, Turn
 from schemas.settings import Settings
 from schemas.topics import CHANGES, TURNS
@@ -22,6 +26,7 @@ from schemas.words import Action, Actor, MemoryStatus, Role
 from stores.cache import keep, recall_key, redis_client
 from stores.database import connect
 from stores.memory_records import load_memories
+from stores.sealing import lock_of
 from stores.signing import public_keys_file
 from stores.vault import open_vault
 from stores.vectors import VectorIndex
@@ -199,7 +204,11 @@ def stored(settings: Settings, tenant: str, subjects: Sequence[str]) -> dict[str
 
 
 def test_expired_memories_go_in_batches_with_one_receipt_a_tenant_and_day(
-    settings: Settings, topics: None, purger: Parts, monkeypatch: pytest.MonkeyPatch
+    settings: Settings,
+    topics: None,
+    purger: Parts,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr(What, "batch", property(lambda _: 2))
     say(settings, "t1", "ann", ("m1", "I like tea."), ("m2", "I like jazz."), ("m3", "I like chess."))
@@ -252,6 +261,17 @@ def test_expired_memories_go_in_batches_with_one_receipt_a_tenant_and_day(
     assert again[1]["supersedes"] is not None and counts(again[1])["postgres.memories"] == 4
     assert statuses(settings, "t1", "ann") == {"chess": "active"}
     assert clean(purger) == 0 and len(receipts(settings, "t2")) == 1
+
+    # The command line lists it by its kind: nobody has asked for it.
+    monkeypatch.setenv("OBELUS_HOME", str(settings.home))
+    monkeypatch.setenv("OBELUS_DATABASE", settings.database)
+    with pytest.raises(SystemExit) as ended:
+        main(["erasures", "--json"])
+    assert ended.value.code in (0, None)
+    listed = {row["erasure_id"]: row for row in json.loads(capsys.readouterr().out)["erasures"]}
+    assert {name: (row["kind"], row["state"], row["request_id"]) for name, row in listed.items()} == {
+        name: ("expiry", "final", None) for name in (first["erasureId"], other["erasureId"])
+    }
 
     # Read again from the beginning, and asked for by the platform: nothing comes back.
     before = stored(settings, "t1", ["ann", "eve"])
@@ -361,6 +381,24 @@ def test_what_is_undecided_waits_for_policy_and_its_turn_with_it(
     assert (left["turns"], left["candidates"], left["memories"]) == (0, 0, 1)
     [receipt] = receipts(settings, "t6")
     assert (counts(receipt)["postgres.turns"], counts(receipt)["postgres.candidates"]) == (1, 1)
+
+
+def test_who_has_lost_the_erasure_cuts_nothing(settings: Settings, topics: None, purger: Parts) -> None:
+    """A purger that was stopped for longer than its lease goes on where another one has taken over."""
+    old = seed(settings, "t8", "kim", 2)
+    query = "UPDATE memories SET status = 'expired', expires_at = now() - interval '40 days' WHERE handle = %s"
+    rows(settings, query, old.handle)
+    expiry, conn = purger.saga().expiry, purger.erasing()
+    [erasure] = expiry.open_days()
+    mine = book.take(conn, erasure)
+    assert mine is not None
+    due = [Due(row[0], lock_of(old.ref), old.handle) for row in rows(settings, "SELECT id FROM memories")]
+    with pytest.raises(TransientError):
+        expiry.batch.take(replace(mine, owner="another"), What.MEMORIES, due, Work())
+    assert stored(settings, "t8", ["kim"])["memories"] == 2
+    book.release(conn, mine, 0, 0)
+    clean(purger)
+    assert stored(settings, "t8", ["kim"])["memories"] == 0
 
 
 def test_an_edited_message_that_is_gone_stays_gone_in_every_revision(

@@ -12,6 +12,7 @@ from psycopg.types.json import Jsonb
 from consumers.purger import book
 from consumers.purger.expiry.due import SQL
 from consumers.purger.narrow.items import Items
+from schemas.errors import TransientError
 from stores.database import Connection
 
 
@@ -51,10 +52,16 @@ class Work:
         self.ids, self.counts, self.base = {}, {}, base
 
     def keep(self, conn: Connection, held: book.Held) -> None:
-        """Write it, where the erasure is still held."""
+        """Write it.
+
+        Raises:
+            TransientError: another session holds the erasure by now; what was cut must not be without its note.
+        """
         body: dict[str, Any] = {"ids": self.ids, "counts": self.counts, "base": self.base}
         body["since"] = self.since.isoformat() if self.since else None
-        conn.execute(SQL.keep, {"id": held.id, "owner": held.owner, "work": Jsonb(body)})
+        done = conn.execute(SQL.keep, {"id": held.id, "owner": held.owner, "work": Jsonb(body)})
+        if done.rowcount != 1:
+            raise TransientError("another session holds the erasure")
 
 
 def work_of(conn: Connection, erasure: bytes) -> Work:
