@@ -87,11 +87,11 @@ def test_killed_at(point: str, fresh_settings: Settings, topics: None) -> None:
     gone, stays = seed(settings, "t1", f"a-{point}", 4), seed(settings, "t1", f"b-{point}", 2)
     others = left_of(settings, stays)
     with Process(obelus_run("purger"), settings, fault=point) as first:
-        until(lambda: "resynchronised" in first.text, 60, "it runs")
+        until(lambda: "resynchronised" in first.text, 60, lambda: f"it runs: {first.text[-2000:]}")
         order(settings, gone.subject)
         assert first.wait(60) == -signal.SIGKILL, first.text[-2000:]
     with Process(obelus_run("purger"), settings) as second:
-        until(lambda: ended(settings), 60, f"{point}: {second.text[-2000:]}")
+        until(lambda: ended(settings), 60, lambda: f"{point}: {second.text[-2000:]}")
         # What the outbox holds is out before the process is stopped.
         until(lambda: not rows(settings, "SELECT 1 FROM outbox"), 30, "its messages are out")
         assert second.terminate() == 0
