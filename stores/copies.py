@@ -28,6 +28,20 @@ Edge = tuple[bytes, bytes]
 """Child and parent."""
 
 
+class Spoken(NamedTuple):
+    """Copies with a person's words that belong to others, groups mostly.
+
+    Attributes:
+        windows: in which they spoke.
+        handles: of those whose copies were noted when their memories were cut.
+        answers: ids of kept answers that showed a memory which came from this person; known since then.
+    """
+
+    windows: list[Place]
+    handles: list[bytes]
+    answers: frozenset[bytes]
+
+
 class Parent(NamedTuple):
     """Where a window comes from: a turn, or whoever spoke in it of others than themselves (W11)."""
 
@@ -129,9 +143,12 @@ class WindowEdges:
         return self._conn
 
 
-def windows_of_author(conn: Connection, author: bytes) -> list[Place]:
-    """Give the windows of others in which someone spoke."""
-    return [(handle, epoch, window) for handle, epoch, window in conn.execute(_SQL.spoken, (author,)).fetchall()]
+def copies_of_author(conn: Connection, author: bytes, erasure: bytes) -> Spoken:
+    """Give what others have of someone's words, as far as lineage knows or their erasure has noted it."""
+    rows = conn.execute(_SQL.of_author, {"author": author, "erasure": erasure}).fetchall()
+    noted: dict[str, list[str]] = next((row[3] for row in rows if row[3] is not None), {})
+    handles, answers = ([bytes.fromhex(one) for one in noted.get(kind, ())] for kind in ("handles", "cached"))
+    return Spoken([row[:3] for row in rows if row[3] is None], handles, frozenset(answers))
 
 
 def forget_author(conn: Connection, author: bytes, windows: Iterable[Place]) -> None:

@@ -18,9 +18,13 @@ ON CONFLICT (child, parent) DO UPDATE SET until = excluded.until;
 -- name: drop_windows
 DELETE FROM lineage WHERE child = ANY(%(windows)s) AND child_kind = 'window' AND handle = ANY(%(handles)s);
 
--- name: spoken
-SELECT l.handle, s.epoch, l.child FROM lineage l JOIN subjects s ON s.handle = l.handle
-WHERE l.parent = %s AND l.parent_kind = 'subject' AND l.child_kind = 'window';
+-- name: of_author
+-- Windows in which someone spoke, and in a row of its own what their erasure has noted when it cut groups' memories.
+SELECT l.handle, s.epoch, l.child, NULL::jsonb FROM lineage l JOIN subjects s ON s.handle = l.handle
+WHERE l.parent = %(author)s AND l.parent_kind = 'subject' AND l.child_kind = 'window'
+UNION ALL
+SELECT NULL, NULL, NULL, items -> 'ids' FROM erasures
+WHERE id = %(erasure)s AND subject = %(author)s AND items #> '{ids,handles}' IS NOT NULL;
 
 -- name: forget_author
 DELETE FROM lineage WHERE parent = %s AND parent_kind = 'subject' AND child_kind = 'window' AND child = ANY(%s);

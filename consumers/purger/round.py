@@ -107,6 +107,16 @@ class Round:
         """Empty one store."""
         return self._counted(lambda: self.conn, [eraser], scope, replace(known, planned={}))(eraser)
 
+    def after(self, eraser: Eraser, scope: Scope, made: Sequence[Line], words: Mapping[str, int]) -> list[Line]:
+        """Empty one store again, for what the cut of someone's words has found; of several counts the highest stays."""
+        places = {entry.name: entry.place for entry in datamap.of(eraser.name)}
+        before = {one.entry: max(one.before, words.get(places.get(one.entry, ""), 0)) for one in made}
+        anew = {
+            one.entry: replace(one, before=max(one.before, before[one.entry]))
+            for one in self.one(eraser, scope, book.Known(before, {}))
+        }
+        return [anew.get(one.entry, one) for one in made]
+
     def look(self, eraser: Eraser, scope: Scope, known: book.Known) -> list[Line]:
         """Ask one store again and erase nothing."""
         try:

@@ -12,7 +12,7 @@ from consumers.purger import book, lines
 from consumers.purger.block import Ends, block
 from consumers.purger.expiry.steps import Expiry
 from consumers.purger.faults import passing
-from consumers.purger.narrow.steps import Narrow
+from consumers.purger.narrow.steps import CACHED, Narrow
 from consumers.purger.planning import Found, counted, counting, digest_of
 from consumers.purger.proof import Notary, next_look
 from consumers.purger.round import Round, renewing
@@ -157,6 +157,10 @@ class Saga:
         if not through:
             book.release(self.conn, held, _UNDER_WAY, 0)
             return
+        if CACHED & words.keys():
+            # The cache was emptied beside the cut, which alone knows what groups' copies held.
+            [cache] = (one for one in self.erasers if one.name == "redis")
+            made = self.round.after(cache, held.scope(), made, words)
         passing("observed")
         self._conclude(held, self._proven(held, made, words))
 

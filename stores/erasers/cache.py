@@ -59,7 +59,7 @@ class CacheEraser:
         if scope.handle is None:
             return
         names = names_key(scope.handle)
-        with _translated():
+        with translated():
             for chunk in _chunks(self._keys(scope, scope.handle)):
                 self._client.delete(*chunk)
                 if self._client.exists(*chunk):
@@ -77,7 +77,7 @@ class CacheEraser:
         counts = dict.fromkeys(self._prefixes.values(), 0)
         if scope.handle is None:
             return counts
-        with _translated():
+        with translated():
             names = self._noted(scope.handle)
         found = Counter(self._prefixes[name.split(b":")[0]] for name in names)
         return counts | dict(found) | {_NAMES: int(bool(names))}
@@ -99,7 +99,8 @@ def _chunks(keys: Iterator[bytes]) -> Iterator[list[bytes]]:
 
 
 @contextmanager
-def _translated() -> Iterator[None]:
+def translated() -> Iterator[None]:
+    """Say only that Redis does not answer, whatever it was asked."""
     try:
         yield
     except RedisError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,15 +12,17 @@ import pytest
 from redis import Redis
 
 from benchmarks.memories import Loader, Seed
+from consumers.purger.narrow.steps import Narrow
+from consumers.purger.round import Round
 from deploy.cli.lineage_forms import dot, prov, tree
 from recall.api.context import open_context
 from recall.model import Question
 from recall.search import Recall
-from schemas.errors import PartUnavailable, Refused
+from schemas.errors import PartUnavailable, Refused, TransientError
 from schemas.events import Deletion, Selector
 from schemas.settings import Settings
 from schemas.words import SelectorKind
-from stores.cache import recall_key, redis_client, window_key
+from stores.cache import keep, recall_key, redis_client, window_key
 from stores.copies import Place, Recorded, WindowEdges, lapse
 from stores.database import Connection, connect
 from stores.lineage import Graph, graph
@@ -123,6 +126,19 @@ def taken(conn: Connection, erasure: bytes) -> dict[str, set[bytes]]:
     return {kind: {bytes.fromhex(one) for one in ids} for kind, ids in row[0]["ids"].items()}
 
 
+def stopped(*_: object) -> None:
+    raise TransientError("stopped")
+
+
+CUT = Narrow.words_of
+
+
+def late(*given: Any) -> None:
+    """The cut of a person's words, after the cache has been done beside it."""
+    time.sleep(0.5)
+    CUT(*given)
+
+
 class TestAnswers:
     def test_a_trace_and_a_kept_answer_lead_to_what_they_show(
         self, recall: Recall, loader: Loader, conn: Connection, client: Redis
@@ -221,6 +237,69 @@ class TestAnswers:
         assert cached(client, handle) == []
         assert conn.execute("SELECT count(*) FROM lineage WHERE parent = %s", (gone,)).fetchone() == (0,)
         assert parents(conn, "trace", both) == set() and parents(conn, "trace", other) == {("memory", stays)}
+
+    @pytest.mark.parametrize(("told_by_others_too", "killed"), [(False, True), (True, False)])
+    def test_erasing_a_person_takes_the_answers_of_groups_that_show_what_they_said(
+        self,
+        recall: Recall,
+        loader: Loader,
+        conn: Connection,
+        client: Redis,
+        hand: Hand,
+        told_by_others_too: bool,
+        killed: bool,
+    ) -> None:
+        """W11, D11: whether the memory goes or stays, and though the purger is stopped between cut and cache."""
+        said, others = loader.load([Seed("club", "a", "orchid"), Seed("club", "b", "tea")])
+        handle = handle_of(loader, "club")
+        lookup = hand.parts.vault.lookup("default")
+        assert lookup is not None
+        bea = lookup.subject("bea")
+        conn.execute("UPDATE sources SET author = %s WHERE memory = %s", (bea, said))
+        if told_by_others_too:
+            body = hand.parts.vault.data_keys([handle])[handle].seal(b"c" * 16, b'{"quote": "orchid"}')
+            whose = lookup.subject("cy")
+            again = "INSERT INTO sources (memory, candidate, turn, handle, author, at, body)"
+            conn.execute(
+                f"{again} VALUES (%s, %s, %s, %s, %s, now(), %s)", (said, b"c" * 16, b"t" * 16, handle, whose, body)
+            )
+        trace = ask(recall, "orchid", "club")
+        [shown] = cached(client, handle)
+        assert parents(conn, "cached", shown) == {("memory", said), ("memory", others)}
+        keep(client, recall_key(handle, 1, 1, b"o" * 16), b"of others", 60_000)
+        conn.execute("INSERT INTO lineage VALUES ('cached', %s, 'memory', %s, %s)", (b"o" * 16, others, handle))
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Narrow, "words_of", late)
+            if killed:
+                patch.setattr(Round, "after", stopped)
+            event = Deletion(
+                request_id="r1", tenant="default", requested_by="officer",
+                selector=Selector(kind=SelectorKind.SUBJECT, subject="bea"),
+            )  # fmt: skip
+            erasure = hand.send(event)
+            state = hand.advance(erasure)
+        if killed:
+            assert state == "erasing" and shown in cached(client, handle)
+            state = hand.advance(erasure)
+        assert state in ("verified", "final")
+        assert cached(client, handle) == [b"o" * 16]
+        query = "SELECT status, before, after, proven FROM erasure_lines WHERE erasure = %s AND entry = 'redis.cache'"
+        row = conn.execute(query, (erasure,)).fetchone()
+        # The group's key lives on: bytes in Redis' own file are not unreadable.
+        assert row is not None and row[:3] == ("erased", 1, 0) and set(row[3]) == {"fenced", "absent"}
+        left = {memory for (memory,) in conn.execute("SELECT id FROM memories").fetchall()}
+        assert left == ({said, others} if told_by_others_too else {others})
+        # A trace holds the question, and ids: it goes with what it names.
+        assert conn.execute("SELECT id FROM traces").fetchall() == ([(trace,)] if told_by_others_too else [])
+
+    def test_what_was_said_in_no_group_is_not_looked_for_in_the_cache_again(
+        self, loader: Loader, hand: Hand, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        loader.load([Seed("ana", "a", "orchid")])
+        monkeypatch.setattr(Round, "after", lambda *_: pytest.fail("a round trip more"))
+        erasure = forget(hand, "default", "ana", SelectorKind.SUBJECT)
+        assert hand.row(erasure)[0] in ("verified", "final")
 
     def test_a_trace_that_came_too_late_goes_too(
         self, recall: Recall, loader: Loader, conn: Connection, hand: Hand

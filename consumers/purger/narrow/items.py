@@ -157,6 +157,12 @@ def follow(conn: Connection, handles: Iterable[bytes], items: Items) -> None:
         kinds[kind].add(child)
 
 
+def answers_with(conn: Connection, handle: bytes, memories: Iterable[bytes]) -> set[bytes]:
+    """Find the kept answers that show any of these memories."""
+    found = conn.execute(SQL.copies, ([handle], list(memories))).fetchall()
+    return {child for kind, child in found if kind == "cached"}
+
+
 def _take_sources(conn: Connection, query: str, values: Any, items: Items) -> None:
     for memory, candidate in conn.execute(query, values).fetchall():
         items.candidates.add(candidate)

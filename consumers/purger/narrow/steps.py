@@ -20,12 +20,12 @@ from consumers.purger import book
 from consumers.purger.block import Ends, tell_changes
 from consumers.purger.faults import passing
 from consumers.purger.narrow.cut import cut, left
-from consumers.purger.narrow.items import SQL, Items, find, follow, of_author
+from consumers.purger.narrow.items import SQL, Items, answers_with, find, follow, of_author
 from consumers.settling.settle import Rules
 from schemas import datamap
 from schemas.events import Selector
 from schemas.topics import CANDIDATES, DECISIONS, TURNS
-from stores.copies import windows_of_author
+from stores.copies import copies_of_author
 from stores.database import Connection
 from stores.sealing import SubjectKeys
 from stores.subjects import load_by_handle, lock_refs
@@ -33,7 +33,9 @@ from stores.vault import Vault
 from streams.client import Admin
 from streams.fence import ends_of, passed
 
-_WINDOWS = datamap.BY_NAME["redis.windows"].place
+_WINDOWS, _ANSWERS = datamap.BY_NAME["redis.windows"].place, datamap.BY_NAME["redis.cache"].place
+CACHED = frozenset({_WINDOWS, _ANSWERS})
+"""By these a person's words count the copies of groups that hold them."""
 _STAGES = (("extractor", TURNS), ("gate", CANDIDATES), ("resolver", DECISIONS))
 
 
@@ -95,13 +97,19 @@ class Narrow:
             self._departing(held)
             keys = self.vault.data_keys([handle])[handle]
             items = of_author(self.conn, keys, held.subject)
+            # The edges go with the memories; a memory that stays may have been shown in this person's words.
+            answers = answers_with(self.conn, handle, items.memories | items.touched)
             done = cut(self.conn, keys, items, group.epoch, self.rules)
             tell_changes(self.conn, done.changed)
             kept = self._kept(held)
             counts = Counter(kept["counts"]) + done.counts
-            # Their windows go with the cache's round, and were sealed under the group's key as well.
-            counts[_WINDOWS] += sum(place[0] == handle for place in windows_of_author(self.conn, held.subject))
-            self._keep(held, {"ids": {}, "counts": dict(counts)}, None)
+            # Windows and kept answers go with the cache's round, and were sealed under the group's key as well.
+            spoken = copies_of_author(self.conn, held.subject, held.id)
+            windows = {place[2] for place in spoken.windows if place[0] == handle}
+            ids = Items.from_json(kept["ids"])
+            ids.add(Items(cached=answers, windows=windows, handles={handle} if answers or windows else set()))
+            counts |= {_WINDOWS: len(ids.windows), _ANSWERS: len(ids.cached)}
+            self._keep(held, {"ids": ids.as_json(), "counts": dict(counts)}, None)
 
     def estimate(self, held: book.Held, handle: bytes | None) -> dict[str, int]:
         """Count, by map entry, what the first pass would take now."""
