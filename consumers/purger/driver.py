@@ -6,6 +6,7 @@ There are two: one erases, the other looks again at what is gone, which may mean
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections import deque
@@ -25,8 +26,30 @@ _IDLE_SECONDS = 0.5
 SWEEP_SECONDS = 300.0
 """Between two looks at everything for what came back; the first comes soon after a start."""
 _FIRST_SWEEP_SECONDS = 20.0
+_CALM_SECONDS, _PATIENCE_SECONDS = 0.5, 5.0
+"""Second looks wait for so long a pause between erasures, but no longer than this: both want the same processors."""
 EXPIRY_SECONDS = 60.0
 """Between two looks for what is past its time; only the first of a day finds much."""
+
+
+class Pace:
+    """When something was last erased, which second looks give way to."""
+
+    def __init__(self) -> None:
+        """Nothing was yet."""
+        self._last = -math.inf
+
+    def erasing(self) -> None:
+        """Something is being erased."""
+        self._last = time.monotonic()
+
+    def wait(self, stopped: threading.Event) -> None:
+        """Wait for a pause, for a while."""
+        until = time.monotonic() + _PATIENCE_SECONDS
+        while (now := time.monotonic()) < min(until, self._last + _CALM_SECONDS):
+            stopped.wait(min(until, self._last + _CALM_SECONDS) - now)
+            if stopped.is_set():
+                return
 
 
 class Driver:
@@ -34,7 +57,8 @@ class Driver:
 
     def __init__(self, settings: Settings) -> None:
         """Start nothing yet."""
-        self._lanes = (Lane(settings, watched=False), Lane(settings, watched=True))
+        self._pace = Pace()
+        self._lanes = (Lane(settings, self._pace, watched=False), Lane(settings, self._pace, watched=True))
 
     def start(self) -> None:
         """Start the threads."""
@@ -43,6 +67,7 @@ class Driver:
 
     def wake(self, erasures: Iterable[bytes] = ()) -> None:
         """Something is to be erased now: these, and what the book says."""
+        self._pace.erasing()
         self._lanes[0].wake(erasures)
 
     def stop(self, timeout: float = 5.0) -> None:
@@ -56,9 +81,9 @@ class Driver:
 class Lane:
     """One thread, with connections of its own."""
 
-    def __init__(self, settings: Settings, *, watched: bool) -> None:
+    def __init__(self, settings: Settings, pace: Pace, *, watched: bool) -> None:
         """Take up what is to be erased, or, where ``watched``, what needs a second look."""
-        self._settings = settings
+        self._settings, self._pace = settings, pace
         self._watched = watched
         self._wake = threading.Event()
         self._told: deque[bytes] = deque()
@@ -106,6 +131,10 @@ class Lane:
             self._wake.clear()
             found = self._due(parts)
             for erasure in found:
+                if self._watched:
+                    self._pace.wait(self._stopped)
+                else:
+                    self._pace.erasing()
                 if self._stopped.is_set():
                     return
                 parts.saga().advance(erasure)
