@@ -131,6 +131,10 @@ class Vault(Ledger):
                 found += len(cell.findall(path.read_bytes()))
         return found
 
+    def size(self) -> int:
+        """Return how large the file is, in bytes: what `key_bytes` reads, at least."""
+        return self._file.paths()[0].stat().st_size
+
     def handles(self, older_than: float = 0) -> Iterator[bytes]:
         """Give every handle whose key is at least ``older_than`` seconds old, paged, in order."""
         last, before = b"", int(time.time() - older_than)

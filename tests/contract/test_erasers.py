@@ -307,6 +307,15 @@ class TestKeys(EraserContract):
         [seen] = eraser.observe(scope_of(gone))
         assert Property.COMPACTED in seen.proven
 
+    def test_a_large_file_is_not_read_through(
+        self, settings: Settings, gone: Seeded, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("stores.erasers.keys.READ_BYTES", 1)
+        eraser, _ = self.make(settings)
+        eraser.erase(eraser.plan(scope_of(gone)))
+        [seen] = eraser.observe(scope_of(gone))
+        assert seen.proven == {Property.ABSENT}
+
     def test_a_narrow_selector_keeps_the_key(self, settings: Settings, gone: Seeded) -> None:
         eraser, _ = self.make(settings)
         narrow = Scope(b"", SelectorKind.MEMORY, b"", gone.ref, handle=gone.handle, blocked=True)
