@@ -73,6 +73,11 @@ def recall_key(handle: bytes, epoch: int, generation: int, request: bytes) -> st
     return f"recall:{handle.hex()}:{epoch}:{generation}:{request.hex()}"
 
 
+def is_recall(key: str) -> bool:
+    """Say whether a key is that of a cached recall."""
+    return key.startswith("recall:")
+
+
 def recall_entry(key: str) -> bytes:
     """Return the id by which the lineage knows what lies under a key of a cached recall."""
     return bytes.fromhex(key.rpartition(":")[2])

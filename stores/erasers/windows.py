@@ -8,7 +8,7 @@ from redis import Redis
 
 from schemas.eraser import Plan, Scope
 from schemas.errors import TransientError
-from stores.cache import drop, names_key, recall_entry, window_key
+from stores.cache import drop, is_recall, names_key, recall_entry, window_key
 from stores.copies import Spoken, copies_of_author, forget_author
 from stores.database import translate
 from stores.erasers.cache import CacheEraser, translated
@@ -75,5 +75,5 @@ class WindowsEraser(CacheEraser):
             pipe.zrange(names_key(handle), 0, -1)
         with translated():
             noted = cast("list[list[bytes]]", pipe.execute())
-        keys = (name.decode("ascii") for names in noted for name in names if name.startswith(b"recall:"))
-        return [key for key in keys if recall_entry(key) in spoken.answers]
+        keys = (name.decode("ascii") for names in noted for name in names)
+        return [key for key in keys if is_recall(key) and recall_entry(key) in spoken.answers]
