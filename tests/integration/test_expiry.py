@@ -36,7 +36,7 @@ from streams.producer import publish
 from streams.topics import SUBSCRIPTIONS, admin_client
 from tests.chaos.crew import Crew
 from tests.chaos.harness import until
-from tests.integration.test_owners import Owners, memories
+from tests.integration.outside import Owners, memories
 from tests.seeding import seed
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow]

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import secrets
-import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import orjson
 import psycopg
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -18,132 +15,18 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from consumers.purger.dryrun import as_requested
 from consumers.purger.owners.eraser import OwnersEraser
 from consumers.purger.sweep import erase, strays
-from policy.acknowledgement import signed_text
-from policy.verification import load_keys, verify
-from recall.export import export
 from schemas.eraser import Scope
 from schemas.errors import TransientError
-from schemas.events import Deletion, Derivation, ErasureAck, Event, Selector
+from schemas.events import Deletion, Selector
 from schemas.settings import Settings
-from schemas.topics import ACKS, DERIVATIONS, ERASURES
 from schemas.words import SelectorKind
-from stores.artefacts import digest_of, page
 from stores.database import connect
-from stores.signing import public_keys_file
-from streams.codec import Position, Record, message
 from streams.topics import apply
 from tests.contract.faults import Faulty
-from tests.integration.driven import turn
-from tests.integration.test_erasure import Hand
-from tests.integration.test_resolver import Line
+from tests.integration.outside import Owners, edges, memories
 from tests.seeding import Seeded, seed
 
 pytestmark = pytest.mark.integration
-
-
-class Owners(Hand):
-    """The purger by hand, and an owner with its key."""
-
-    def __init__(self, settings: Settings) -> None:
-        super().__init__(settings)
-        self.key = Ed25519PrivateKey.generate()
-        raw = base64.urlsafe_b64encode(self.key.public_key().public_bytes_raw()).decode()
-        settings.owners_file.write_text(json.dumps({"evals": raw, "skills": raw}))
-        self.tenant = secrets.token_hex(4)
-        self.erasures: set[str] = set()
-
-    def hear(self, topic: str, event: Event, *, at: int | None = None) -> Any:
-        """One record, one batch; ``at`` is a position that was there before."""
-        if at is None:
-            self._at += 1
-        item = message(topic, "k", event, secrets.token_hex(8))
-        now = int(datetime.now(UTC).timestamp() * 1000)
-        record = Record(Position(9, 0, at or self._at), topic, item.type, "", "k", item.body, now)
-        conn = self.parts.observing()
-        ready = self.purger.prepare([record])
-        with conn.transaction():
-            result = self.purger.decide(ready, self.purger.load(conn, ready))
-            self.purger.store(conn, result)
-        self.last = result
-        return result
-
-    def register(
-        self,
-        artefact: str,
-        *parents: dict[str, str],
-        owner: str = "evals",
-        at: int | None = None,
-        when: datetime | None = None,
-    ) -> Any:
-        event = Derivation(
-            owner=owner,
-            artefact=artefact,
-            kind="sample",
-            tenant=self.tenant,
-            parents=parents,
-            at=when or datetime.now(UTC),
-        )
-        return self.hear(DERIVATIONS, event, at=at)
-
-    def told(self) -> list[dict[str, Any]]:
-        """Orders that were published, oldest first; the outbox is emptied."""
-        rows = (
-            self.parts.observing()
-            .execute("DELETE FROM outbox WHERE topic = %s RETURNING id, key, body", (ERASURES,))
-            .fetchall()
-        )
-        orders = [orjson.loads(body) | {"key": key} for _, key, body in sorted(rows)]
-        return [order for order in orders if order["erasure_id"] in self.erasures]
-
-    def answer(self, order: dict[str, Any], state: str = "done", **changes: Any) -> str | None:
-        """Answer an order, signed; return why it was refused."""
-        key = changes.pop("key", self.key)
-        values = {
-            "erasure_id": order["erasure_id"],
-            "challenge": order["challenge"],
-            "owner": order["owner"],
-            "state": state,
-            "expected": order["artefacts"]["count"] if state == "done" else None,
-            "evidence": "job 17",
-        } | changes
-        ack = ErasureAck(**values)
-        if key is not None:
-            signature = base64.urlsafe_b64encode(key.sign(signed_text(ack))).decode().rstrip("=")
-            ack = ack.model_copy(update={"signature": signature})
-        letters = self.hear(ACKS, ack).dead_letters
-        return letters[0].reason if letters else None
-
-    def forget(self, subject: str, kind: SelectorKind = SelectorKind.SUBJECT, **selector: Any) -> bytes:
-        event = Deletion(
-            request_id=secrets.token_hex(6),
-            tenant=self.tenant,
-            requested_by="officer",
-            selector=Selector(kind=kind, subject=subject, **selector),
-        )
-        erasure = self.send(event)
-        self.erasures.add(erasure.hex())
-        return erasure
-
-    def line(self, erasure: bytes) -> tuple[str, str | None]:
-        """What the newest receipt says of the owners: status and reason."""
-        trusted = load_keys(public_keys_file(self.settings).read_bytes())
-        verdict = verify(self.receipts(erasure)[-1][0], trusted)
-        assert verdict.valid
-        [found] = [line for line in verdict.predicate["lines"] if line["entry"] == "owners.artefacts"]
-        return found["status"], found.get("reason")
-
-    def names(self, order: dict[str, Any]) -> list[str]:
-        """What the page of an order names; the digest holds."""
-        number = int(order["artefacts"]["page"].rpartition("=")[2])
-        lookup = self.parts.vault.lookup(self.tenant)
-        assert lookup is not None
-        erasure = bytes.fromhex(order["erasure_id"])
-        shown = page(self.parts.observing(), lookup, erasure, order["owner"], order=number)
-        assert shown is not None
-        names = sorted(one["artefact"] for one in shown.artefacts)
-        if names:
-            assert digest_of(shown.salt, names) == order["artefacts"]["digest"]
-        return names
 
 
 @pytest.fixture
@@ -153,21 +36,6 @@ def owners(settings: Settings) -> Iterator[Owners]:
     found.parts.index.ensure(384)
     yield found
     found.close()
-
-
-def memories(owners: Owners, seeded: Seeded) -> list[dict[str, str]]:
-    rows = (
-        owners.parts.observing()
-        .execute("SELECT id FROM memories WHERE handle = %s ORDER BY id", (seeded.handle,))
-        .fetchall()
-    )
-    return [{"memory": row[0].hex()} for row in rows]
-
-
-def edges(owners: Owners) -> int:
-    query = "SELECT count(*) FROM derivations d JOIN artefacts a ON a.id = d.artefact WHERE a.tenant = %s"
-    tenant = owners.parts.vault.tenant_ref(owners.tenant)
-    return owners.parts.observing().execute(query, (tenant,)).fetchone()[0]
 
 
 def test_a_sample_is_erased_and_a_skill_of_several_people_made_again(owners: Owners) -> None:
@@ -327,179 +195,6 @@ def test_twice_is_once_and_a_replay_asks_nobody_again(owners: Owners) -> None:
     assert owners.answer(order, "refused") is None
     assert owners.finish(erasure) == "final"
     assert owners.line(erasure) == ("erased", None) and owners.told() == []
-
-
-@pytest.fixture
-def pipeline(fresh_settings: Settings) -> Iterator[tuple[Owners, Line]]:
-    """Rows as extractor, gate and resolver make them: a narrow selector opens them."""
-    line = Line(fresh_settings)
-    apply(fresh_settings)
-    found = Owners(fresh_settings.model_copy(update={"turns_log": "shared"}))
-    found.tenant = "acme"
-    found.parts.index.ensure(384)
-    yield found, line
-    found.close()
-    line.close()
-
-
-def test_a_narrow_selector_orders_what_came_from_its_items_alone(pipeline: tuple[Owners, Line]) -> None:
-    owners, line = pipeline
-    line.say(turn("Please remember that my favourite editor is Vim.", "m1"))
-    line.say(turn("My favourite tea is Oolong.", "m2"))
-    by_value = {memory.content.value: {"memory": memory.id} for memory in line.memories()}
-    one, two = by_value["Vim"], by_value["Oolong"]
-    owners.register("s-one", one)
-    owners.register("s-turn", {"subject": "ann", "message_id": "m1"})
-    owners.register("s-both", one, two)
-    owners.register("s-two", two)
-    counts, _ = as_requested(owners.settings, "acme", Selector(kind=SelectorKind.MESSAGE, subject="ann", message="m1"))
-    assert (counts["owners.artefacts"], counts["postgres.derivations"]) == (3, 3)
-    erasure = owners.forget("ann", SelectorKind.MESSAGE, message="m1")
-    owners.advance(erasure)
-    erase, again = owners.told()
-    assert (erase["action"], owners.names(erase)) == ("erase", ["s-one", "s-turn"])
-    assert (again["action"], owners.names(again)) == ("recompute", ["s-both"])
-    assert edges(owners) == 2
-    owners.register("s-late", one)
-    owners.register("s-late-turn", {"subject": "ann", "message": "m1"})
-    owners.advance(erasure)
-    [late] = owners.told()
-    assert (late["action"], owners.names(late)) == ("erase", ["s-late", "s-late-turn"])
-
-
-def asked_by_nobody(owners: Owners) -> list[bytes]:
-    """Erasures that the purger writes by itself, taken as far as they go."""
-    conn = owners.parts.observing()
-    with conn.transaction():
-        owners.purger.tick(conn)
-    found = [row[0] for row in conn.execute("SELECT id FROM erasures ORDER BY requested_at, id").fetchall()]
-    fresh = [erasure for erasure in found if erasure.hex() not in owners.erasures]
-    owners.erasures |= {erasure.hex() for erasure in fresh}
-    for erasure in fresh:
-        for _ in range(50):
-            if owners.advance(erasure) in ("verified", "final"):
-                break
-            time.sleep(0.1)
-    return fresh
-
-
-def test_an_edit_orders_what_came_from_the_older_text(pipeline: tuple[Owners, Line]) -> None:
-    """W1, D8: the memory goes with its only source, and the message's name is the new text's from then on."""
-    owners, line = pipeline
-    line.say(turn("Please remember that my favourite editor is Vim.", "m1"))
-    line.say(turn("My favourite tea is Oolong.", "m2"))
-    by_value = {memory.content.value: {"memory": memory.id} for memory in line.memories()}
-    message = {"subject": "ann", "message_id": "m1"}
-    owners.register("s-memory", by_value["Vim"])
-    owners.register("s-both", by_value["Vim"], by_value["Oolong"])
-    owners.register("s-message", message)
-    owners.register("s-other", by_value["Oolong"])
-    assert asked_by_nobody(owners) == []
-
-    line.say(turn("Please remember that my favourite editor is Helix.", "m1", revision=1))
-    [of_the_message] = asked_by_nobody(owners)
-    [order] = owners.told()
-    assert (order["action"], owners.names(order)) == ("erase", ["s-message"])
-    line.tick()
-    assert {memory.content.value for memory in line.memories()} == {"Helix", "Oolong"}
-    [of_the_memory] = asked_by_nobody(owners)
-    erase, again = owners.told()
-    assert (erase["action"], owners.names(erase)) == ("erase", ["s-memory"])
-    assert (again["action"], owners.names(again)) == ("recompute", ["s-both"])
-    assert owners.line(of_the_memory) == ("external", "owner_silent")
-    for asked in (order, erase, again):
-        assert owners.answer(asked) is None
-    for erasure in (of_the_message, of_the_memory):
-        owners.advance(erasure)
-        assert owners.line(erasure) == ("erased", None)
-    assert asked_by_nobody(owners) == [] and owners.told() == []
-
-    # Made from the new text: nobody's business until that is edited too.
-    owners.register("s-message", message)
-    assert not owners.last.dead_letters and asked_by_nobody(owners) == []
-    owners.advance(of_the_message)
-    assert owners.told() == [] and edges(owners) == 3
-    # Made from what is gone, and told too late: the erasure that is there orders it.
-    owners.register("s-late", by_value["Vim"])
-    owners.advance(of_the_memory)
-    [late] = owners.told()
-    assert (late["action"], owners.names(late)) == ("erase", ["s-late"])
-
-
-def test_what_is_made_from_a_withdrawn_memory_that_nobody_knew_of_is_ordered(pipeline: tuple[Owners, Line]) -> None:
-    owners, line = pipeline
-    line.say(turn("Please remember that my favourite editor is Vim.", "m1"))
-    [memory] = line.memories()
-    line.say(turn("Good morning.", "m1", revision=1))
-    line.tick()
-    assert line.memories() == [] and asked_by_nobody(owners) == []
-    owners.register("s-late", {"memory": memory.id})
-    assert len(asked_by_nobody(owners)) == 1
-    [order] = owners.told()
-    assert (order["action"], owners.names(order)) == ("erase", ["s-late"])
-
-
-def test_an_export_lists_and_counts_what_was_made(pipeline: tuple[Owners, Line]) -> None:
-    """U2, D12: with its owner and its parents; after an erasure as long as its owner has not answered."""
-    owners, line = pipeline
-
-    def exported(subject: str = "ann") -> list[dict[str, Any]]:
-        with connect(owners.settings.database) as conn:
-            found = export(conn, owners.parts.vault, "acme", subject)
-        assert found["manifest"]["artefacts"] == len(found["artefacts"])
-        return found["artefacts"]
-
-    assert exported() == exported("nobody") == []
-    line.say(turn("Please remember that my favourite editor is Vim.", "m1"), turn("Good morning.", "m2", subject="bo"))
-    [memory] = line.memories()
-    owners.register("s-memory", {"memory": memory.id})
-    owners.register("s-both", {"memory": memory.id}, {"subject": "bo", "message": "m2"}, owner="skills")
-    mine = exported()
-    shown = [(one["owner"], one["artefact"], one["kind"], one["parents"], one["ordered"]) for one in mine]
-    from_memory = [{"memory": memory.id}]
-    assert shown == [
-        ("evals", "s-memory", "sample", from_memory, None),
-        ("skills", "s-both", "sample", from_memory, None),
-    ]
-    [theirs] = exported("bo")
-    assert theirs["artefact"] == "s-both" and [list(parent) for parent in theirs["parents"]] == [["turn"]]
-
-    erasure = owners.forget("ann", SelectorKind.MEMORY, id=memory.id)
-    owners.advance(erasure)
-    erase, again = owners.told()
-    assert [(one["artefact"], one["parents"], one["ordered"]) for one in exported()] == [
-        ("s-memory", [], "erase, open"),
-        ("s-both", [], "recompute, open"),
-    ]
-    assert owners.answer(erase) is None
-    assert [one["artefact"] for one in exported()] == ["s-both"]
-    assert owners.answer(again) is None
-    assert exported() == [] and [one["artefact"] for one in exported("bo")] == ["s-both"]
-
-
-def test_of_a_person_who_was_erased_meanwhile_nothing_is_ordered_twice(pipeline: tuple[Owners, Line]) -> None:
-    owners, line = pipeline
-    line.say(turn("Please remember that my favourite editor is Vim.", "m1"))
-    [memory] = line.memories()
-    owners.register("s1", {"memory": memory.id})
-    line.say(turn("Good morning.", "m1", revision=1))
-    line.tick()
-    erasure = owners.forget("ann")
-    owners.advance(erasure)
-    [order] = owners.told()
-    assert owners.names(order) == ["s1"] and asked_by_nobody(owners) == [] and owners.told() == []
-
-
-def test_a_persons_words_in_a_group_take_what_came_from_them(pipeline: tuple[Owners, Line]) -> None:
-    """D11, W11: the group's memory goes with its author, the artefact made from it too."""
-    owners, line = pipeline
-    line.say(turn("Please remember that my favourite editor is Vim.", "m1", subject="club", author="bea"))
-    [memory] = line.memories()
-    owners.register("s-group", {"memory": memory.id})
-    erasure = owners.forget("bea")
-    owners.advance(erasure)
-    [order] = owners.told()
-    assert (order["action"], owners.names(order)) == ("erase", ["s-group"])
 
 
 def test_a_whole_tenant_takes_every_artefact(owners: Owners) -> None:
