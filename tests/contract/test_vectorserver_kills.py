@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import random
 import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from qdrant_client import QdrantClient
@@ -18,11 +22,22 @@ from tests.stack import short_home
 pytestmark = [pytest.mark.integration, pytest.mark.contract]
 
 
-@embedded_only
-def test_what_was_acknowledged_survives_a_kill() -> None:
+@contextmanager
+def served(*more: str) -> Iterator[tuple[Vectors, Path]]:
+    """A server of its own, and its home."""
     with short_home() as home:
         part = Vectors(parts.place(home))
+        part.more = more
         part.start()
+        try:
+            yield part, home
+        finally:
+            part.stop()
+
+
+@embedded_only
+def test_what_was_acknowledged_survives_a_kill() -> None:
+    with served() as (part, _):
         client = QdrantClient(url=part.address)
         client.create_collection("kept", m.VectorParams(size=SIZE, distance=m.Distance.COSINE))
         client.create_payload_index("kept", "handle", m.PayloadSchemaType.KEYWORD)
@@ -38,7 +53,6 @@ def test_what_was_acknowledged_survives_a_kill() -> None:
         part.start()
         assert total(client, "kept") == 1900
         client.close()
-        part.stop()
 
 
 @embedded_only
@@ -48,10 +62,7 @@ def test_what_was_acknowledged_survives_a_kill() -> None:
 def test_kills_amid_writes_deletions_and_rebuilds_lose_and_revive_nothing(seed: int, more: tuple[str, ...]) -> None:
     draw = random.Random(seed)
     held: dict[str, int] = {}
-    with short_home() as home:
-        part = Vectors(parts.place(home))
-        part.more = more
-        part.start()
+    with served(*more) as (part, _):
         client = QdrantClient(url=part.address, timeout=5, check_compatibility=False)
         client.create_collection("kept", m.VectorParams(size=SIZE, distance=m.Distance.COSINE))
         client.create_payload_index("kept", "handle", m.PayloadSchemaType.KEYWORD)
@@ -70,15 +81,11 @@ def test_kills_amid_writes_deletions_and_rebuilds_lose_and_revive_nothing(seed: 
             assert total(client, "kept", where(handle="h0")) == len(now)
             held = now
         client.close()
-        part.stop()
 
 
 @embedded_only
 def test_a_large_collection_is_rebuilt_while_it_serves_and_is_written_to() -> None:
-    with short_home() as home:
-        part = Vectors(parts.place(home))
-        part.more = ("--aside-above", "1000")
-        part.start()
+    with served("--aside-above", "1000") as (part, home):
         client = QdrantClient(url=part.address, timeout=5, check_compatibility=False)
         client.create_collection("kept", m.VectorParams(size=SIZE, distance=m.Distance.COSINE))
         client.create_payload_index("kept", "handle", m.PayloadSchemaType.KEYWORD)
@@ -94,6 +101,7 @@ def test_a_large_collection_is_rebuilt_while_it_serves_and_is_written_to() -> No
             assert total(client, "kept") == 2000
             number += 1
             assert number < 3000
+            time.sleep(0.05)  # a busy machine needs a minute, and there are a thousand points to take away
         assert number > 2000
         assert total(client, "kept", where(handle="h9")) == number - 2000
         assert total(client, "kept", where(handle=f"now-{number - 1}")) == 1
@@ -108,7 +116,6 @@ def test_a_large_collection_is_rebuilt_while_it_serves_and_is_written_to() -> No
         client.delete_collection("kept")
         assert not folder.exists()
         client.close()
-        part.stop()
 
 
 def write_until_refused(client: QdrantClient, draw: random.Random, held: dict[str, int]) -> set[str]:
