@@ -15,8 +15,8 @@ from schemas.errors import ConfigurationError, PartUnavailable, TransientError
 CONNECT_SECONDS = 5
 # A statement that waits longer than this for a lock gives way; the batch is tried again.
 _OPTIONS = "-c lock_timeout=10s -c idle_in_transaction_session_timeout=60s -c timezone=UTC"
-# A statement for a batch is planned for that batch: a plan made for one turn, or for a table that was still empty, reads
-# whole tables for a thousand, until they are next analysed.
+# A statement for a batch is planned for that batch: a plan made for one turn, or while a table was still empty, reads
+# whole tables for a thousand.
 _FOR_BATCHES = f"{_OPTIONS} -c plan_cache_mode=force_custom_plan"
 
 # Races that vanish when the transaction is repeated.
