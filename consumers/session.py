@@ -111,7 +111,7 @@ class Session:
         if self._connection is not None and self._connection.closed:
             self.close()
         if self._connection is None:
-            connection = connect(self._dsn, application=f"obelus {self._consumer}")
+            connection = connect(self._dsn, application=f"obelus {self._consumer}", batches=True)
             try:
                 with translate():
                     connection.execute(_SQL.settings)

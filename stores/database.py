@@ -62,19 +62,20 @@ def _arguments(application: str) -> dict[str, Any]:
     }
 
 
-def connect(dsn: str, autocommit: bool = False, application: str = "obelus") -> Connection:
+def connect(dsn: str, autocommit: bool = False, application: str = "obelus", *, batches: bool = False) -> Connection:
     """Open a connection; rows are tuples.
 
     Args:
         dsn: PostgreSQL address, a URI or key words.
         autocommit: False opens a transaction with the first statement.
         application: what the server's list of sessions shows.
+        batches: True plans every statement for the rows it is given; for one row that costs as much as running it.
 
     Raises:
         PartUnavailable: the server cannot be reached.
     """
     with translate():
-        arguments = _arguments(application) | {"options": _FOR_BATCHES}
+        arguments = _arguments(application) | {"options": _FOR_BATCHES if batches else _OPTIONS}
         return psycopg.connect(dsn, autocommit=autocommit, **arguments)
 
 

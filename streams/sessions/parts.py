@@ -34,9 +34,10 @@ class Parts:
         self._vault = open_vault(settings)
         self._redis = redis_client(settings)
         self._topic_id = _topic_id(settings)
-        self._connection = connect(settings.database, application="obelus sessions")
+        self._connection = connect(settings.database, application="obelus sessions", batches=True)
         self._edges = WindowEdges(
-            lambda: connect(settings.database, autocommit=True, application="obelus sessions edges"), TTL_SECONDS
+            lambda: connect(settings.database, autocommit=True, application="obelus sessions edges", batches=True),
+            TTL_SECONDS,
         )
         self.log = _log_number(self._connection, self._topic_id)
         self._keeper = self._new_keeper()
@@ -84,7 +85,7 @@ class Parts:
         """
         with self._lock, STAGE_SECONDS.labels(CONSUMER, "keep").time():
             if self._connection.closed:
-                self._connection = connect(self._settings.database, application="obelus sessions")
+                self._connection = connect(self._settings.database, application="obelus sessions", batches=True)
                 self._keeper = self._new_keeper()
             count = self._keeper.keep(records)
             self._move(records)
