@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import subprocess
 import time
@@ -60,6 +61,7 @@ class Collection:
         # A process that was killed may have owed a rebuild; it is cheap where none is due.
         self.owes_rebuild = True
         self.unflushed = False
+        self._owed_at = self._deleted_at = -math.inf
         self.rebuilds = 0
         self.rebuild_seconds = 0.0
         self._kept: list[Kept] | None = None
@@ -85,7 +87,10 @@ class Collection:
             applied = True
         finally:
             self.unflushed = True
-            self.owes_rebuild |= deletes
+            if deletes:
+                self._deleted_at = time.monotonic()
+                self._owed_at = self._owed_at if self.owes_rebuild else self._deleted_at
+                self.owes_rebuild = True
             if self._kept is not None:
                 self._kept.append((operation, applied))
 
@@ -139,6 +144,11 @@ class Collection:
     def due(self) -> bool:
         """Whether deleted bytes are left, or about to go."""
         return self.owes_rebuild or self._kept is not None
+
+    def deleting(self, calm: float, most: float) -> bool:
+        """Whether something was deleted within ``calm`` seconds, and the oldest owed for less than ``most``."""
+        now = time.monotonic()
+        return now - self._deleted_at < calm and now - self._owed_at < most
 
     def count(self) -> int:
         """How many points there are."""

@@ -22,6 +22,8 @@ _REST_AFTER_REBUILD = 5.0
 """A rebuild stops all answers, so it takes at most one part in so many plus one of the time."""
 _REST_AFTER_ASIDE = 30.0
 """Seconds between two that begin: each reads and writes the whole collection once."""
+_CALM_SECONDS, _BUSY_SECONDS = 3.0, 30.0
+"""It begins once nothing was deleted for so long, or while deletions go on, after this: a burst needs one, not many."""
 ASIDE_ABOVE = 20_000
 """Collections of more points than this are rebuilt aside."""
 
@@ -97,6 +99,8 @@ class Collections:
         if name in self._aside or not collection.owes_rebuild or now < self._rest_until:
             return
         if collection.count() > self._aside_above:
+            if collection.deleting(_CALM_SECONDS, _BUSY_SECONDS):
+                return
             self._aside[name] = asyncio.create_task(aside.rebuild(collection))
             self._rest_until = now + _REST_AFTER_ASIDE
         else:
