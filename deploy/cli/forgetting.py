@@ -8,7 +8,6 @@ from typing import Any
 
 import orjson
 
-from consumers.purger.dryrun import as_requested
 from deploy.cli.failures import DONE, NO
 from deploy.cli.output import note
 from policy.receipts import stamp
@@ -37,6 +36,9 @@ _POLL_SECONDS = 0.02
 
 def dry_run(settings: Settings, tenant: str, selector: Selector) -> dict[str, Any]:
     """Count what a request would meet; nothing is published or written."""
+    # All of the purger: only this needs it, and it takes a second to read in.
+    from consumers.purger.dryrun import as_requested
+
     counts, digest = as_requested(settings, tenant, selector)
     plan = {"digest": digest, "counts": by_store(counts)}
     return {"request_id": None, "erasure_id": None, "nonce": None, "state": None, "plan": plan}
