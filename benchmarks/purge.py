@@ -111,9 +111,9 @@ class Bench:
         return blocked, verified, plain
 
     def plain(self, name: str) -> float:
-        """Delete one subject without block, observation or receipt; seconds."""
-        [(ref, handle)] = self._lives([name])
+        """Delete one subject by its name, without block, observation or receipt; seconds."""
         begun = time.perf_counter()
+        [(ref, handle)] = self._lives([name])
         with self.conn.transaction():
             for table in (*datamap.TABLES, "vectors"):
                 self.conn.execute(f"DELETE FROM {table} WHERE handle = %s", (handle,))  # noqa: S608
