@@ -14,11 +14,11 @@ _ON = (
     r"(?:and|or|but|because|so|while|when|since|as|at|on|in|too|now|these|instead|though|with|always|mostly|usually"
     r"|myself|i)\b"
 )
-# "For years", "for now", "for it": no purpose that tells one choice from another.
+# "For years", "for now", "for it", "for coding": no purpose that tells one choice from another.
 _NONE = (
     r"(?!(?:it|this|that|these|those|them|me|us|you|him|her|everything|anything|something|all|most|some|any|now|free"
     r"|long|ever|years?|months?|weeks?|days?|hours?|a|an|one|two|three|several|many|few|over|about|almost|example"
-    r"|instance|sure|good|fun|reasons?|what|which|\d\S*)\b)"
+    r"|instance|sure|good|fun|reasons?|what|which|code|coding|programming|development|editing|\d\S*)\b)"
 )
 _PURPOSE = rf"{_NONE}(?P<it>[\w+#][\w+#.\-]*(?: (?!{_ON})[\w+#.\-]+){{0,2}})"
 _BEHIND = re.compile(rf" for (?:my |our |the )?{_MAKING}{_PURPOSE}(?=[,.;!]|$| {_ON})", re.IGNORECASE)
@@ -26,7 +26,8 @@ _AHEAD = re.compile(rf"(?:^|[,;] ?|\b(?:and|but|while) )for (?:my |our |the )?{_
 _DEED = r"(?:写|做|开发|编写|调试|处理|搞|学)"
 _END_ZH = r"\s?(?:的?(?:代码|程序|项目|脚本)|的?时候?)?"
 _BEHIND_ZH = re.compile(
-    rf"\s?(?:来|去)?{_DEED}\s?(?P<it>(?:{_THING})|[\u4e00-\u9fff]{{2,6}}?){_END_ZH}(?=[，,。；;！!、]|$)", re.IGNORECASE
+    rf"\s?(?:来|去)?{_DEED}\s?(?P<it>(?:{_THING})|[\u4e00-\u9fff]{{2,6}}?){_END_ZH}(?=了?(?:[，,。；;！!、]|$))",
+    re.IGNORECASE,
 )
 _OWN = r"(?:我|平时|一般|通常|现在|主要|但是?|而|则)*"
 _AHEAD_ZH = re.compile(

@@ -116,6 +116,7 @@ def test_statements_that_a_comma_parts_have_their_own_conditions(text: str, foun
         ("I prefer VS Code for Python", {"VS Code": "for.python"}),
         ("My favourite editor for Rust is Vim", {"Vim": "for.rust"}),
         ("写 Python 用 VS Code，写 Rust 用 Vim", {"VS Code": "for.python", "Vim": "for.rust"}),
+        ("我用 Vim 写 Rust 了", {"Vim": "for.rust"}),
         ("我用 VS Code 写 Python，用 Vim 写 Rust", {"VS Code": "for.python", "Vim": "for.rust"}),
         ("Python 用 PyCharm，Go 用 GoLand", {"PyCharm": "for.python", "GoLand": "for.go"}),
         ("工作用 Linux，家里用 macOS", {"Linux": "at.work", "macOS": "at.home"}),
@@ -130,10 +131,18 @@ def test_a_choice_holds_for_its_purpose(text: str, wanted: dict[str, str]) -> No
 
 
 @pytest.mark.parametrize(
-    "text", ["I've used Vim for years", "I use Vim for everything", "I use Vim for now and ever", "我用 Vim 写代码"]
+    "text",
+    [
+        *("I've used Vim for years", "I use Vim for everything", "I use Vim for now and ever", "我用 Vim 写代码"),
+    ],
 )
 def test_what_is_no_purpose_bounds_nothing(text: str) -> None:
     assert all(draft.content.conditions == () for draft in drafts(text))
+
+
+@pytest.mark.parametrize("text", ["I use Vim for coding", "我现在改用 Vim 写代码了，以前用 Emacs。"])
+def test_writing_code_is_what_an_editor_is_for(text: str) -> None:
+    assert [(draft.content.value, draft.content.conditions) for draft in drafts(text)] == [("Vim", ())]
 
 
 def test_what_somebody_else_uses_for_a_purpose_is_theirs() -> None:
