@@ -19,7 +19,7 @@ from recall.model import Kept, Question
 from recall.truth import Person, unmoved
 from schemas.errors import KeyMissing, PartUnavailable
 from schemas.settings import Settings
-from stores.cache import recall_entry, recall_key, redis_client
+from stores.cache import entry_of, recall_key, redis_client
 from stores.copies import Recorded
 from stores.database import Connection
 from stores.sealing import SubjectKeys
@@ -79,7 +79,7 @@ class AnswerCache:
 
     def entry(self, key: str) -> bytes:
         """The id of what lies under a key, as the lineage has it."""
-        return recall_entry(key)
+        return entry_of(key)
 
     def read(self, key: str, who: Person, keys: SubjectKeys) -> Kept | None:
         """The answer under a key, None where there is none that holds."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from redis import Redis
@@ -57,10 +59,8 @@ def check(client: Redis) -> None:
     Raises:
         PartUnavailable: there is none.
     """
-    try:
+    with translated():
         client.ping()
-    except RedisError as error:
-        raise PartUnavailable(f"Redis: {type(error).__name__}") from None
 
 
 def window_key(handle: bytes, epoch: int, conversation: bytes) -> str:
@@ -78,8 +78,8 @@ def is_recall(key: str) -> bool:
     return key.startswith("recall:")
 
 
-def recall_entry(key: str) -> bytes:
-    """Return the id by which the lineage knows what lies under a key of a cached recall."""
+def entry_of(key: str) -> bytes:
+    """Return the id by which the lineage knows what lies under a key, of a session window as of a cached recall."""
     return bytes.fromhex(key.rpartition(":")[2])
 
 
@@ -123,3 +123,16 @@ def drop(client: Redis, *keys: str) -> None:
 def handle_pattern(prefix: str, handle: bytes) -> str:
     """Return the pattern of all keys of one handle under one of `PREFIXES`."""
     return f"{prefix}:{handle.hex()}:*"
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Say only that Redis does not answer, whatever it was asked.
+
+    Raises:
+        PartUnavailable: it does not.
+    """
+    try:
+        yield
+    except RedisError as error:
+        raise PartUnavailable(f"Redis: {type(error).__name__}") from None

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 
 from redis import Redis
-from redis.exceptions import RedisError
 
-from schemas.errors import PartUnavailable
-from stores.cache import handle_pattern
+from stores.cache import handle_pattern, translated
 from stores.lineage import ELSEWHERE, Graph, Key
 
 _STEP = 2000
@@ -31,14 +28,6 @@ def look_after_copies(found: Graph, client: Redis, handle: bytes) -> None:
 
 def _held(client: Redis, handle: bytes) -> Iterator[Key]:
     for prefix, kind in _PREFIXES.items():
-        with _translated():
+        with translated():
             for name in client.scan_iter(match=handle_pattern(prefix, handle), count=_STEP):
                 yield Key(kind, bytes.fromhex(name.decode("ascii").rpartition(":")[2]))
-
-
-@contextmanager
-def _translated() -> Iterator[None]:
-    try:
-        yield
-    except RedisError as error:
-        raise PartUnavailable(f"Redis: {type(error).__name__}") from None

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import cast
 
 from redis import Redis
-from redis.exceptions import RedisError
 
-from schemas.errors import PartUnavailable
-from stores.cache import drop, keep, recall_entry
+from stores.cache import drop, entry_of, keep, translated
 from stores.copies import Recorded
 
 
@@ -23,7 +19,7 @@ class RecallStore:
 
     def read(self, key: str) -> bytes | None:
         """What lies under a key, None where there is nothing."""
-        with _translated():
+        with translated():
             return cast("bytes | None", self._client.get(key))
 
     def write(self, key: str, sealed: bytes, milliseconds: int, recorded: Recorded) -> None:
@@ -32,23 +28,15 @@ class RecallStore:
         Raises:
             Refused: nobody has recorded what it was made from.
         """
-        recorded.require(recall_entry(key))
-        with _translated():
+        recorded.require(entry_of(key))
+        with translated():
             keep(self._client, key, sealed, milliseconds)
 
     def drop(self, key: str) -> None:
         """Take something away."""
-        with _translated():
+        with translated():
             drop(self._client, key)
 
     def close(self) -> None:
         """Close the connections."""
         self._client.close()
-
-
-@contextmanager
-def _translated() -> Iterator[None]:
-    try:
-        yield
-    except RedisError as error:
-        raise PartUnavailable(f"Redis: {type(error).__name__}") from None

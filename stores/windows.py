@@ -6,17 +6,15 @@ by place are the window, in whatever order and however often they arrive.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Mapping, Set
 from dataclasses import asdict, dataclass
 from typing import Any, Final, cast
 
 import orjson
 from redis import Redis
-from redis.exceptions import RedisError
 
 from schemas.errors import KeyMissing, PartUnavailable
-from stores.cache import drop, keep, window_key
+from stores.cache import drop, keep, translated, window_key
 from stores.copies import Edge, Parent, Place, Recorded
 from stores.sealing import SubjectKeys
 
@@ -113,7 +111,7 @@ class WindowStore:
         wanted = list(places)
         if not wanted:
             return {}
-        with _translated():
+        with translated():
             found = cast("list[bytes | None]", self._client.mget([window_key(*place) for place in wanted]))
         return {place: value or b"" for place, value in zip(wanted, found, strict=True)}
 
@@ -164,7 +162,7 @@ class WindowStore:
             PartUnavailable: Redis does not answer.
         """
         if places:
-            with _translated():
+            with translated():
                 drop(self._client, *(window_key(*place) for place in places))
 
     def _swap(
@@ -178,21 +176,13 @@ class WindowStore:
 
         Two owners of a partition can overlap for a moment; neither may overwrite what it has not merged.
         """
-        with _translated():
+        with translated():
             pipe = self._client.pipeline(transaction=False)
             for place, window in changed.items():
                 recorded.require(place[2])
                 after = keys[place[0]].seal(place[2], _plain(window))
                 keep(pipe, window_key(*place), after, TTL_SECONDS * 1000, before=before[place])
             return [place for place, done in zip(changed, pipe.execute(), strict=True) if not done]
-
-
-@contextmanager
-def _translated() -> Iterator[None]:
-    try:
-        yield
-    except RedisError as error:
-        raise PartUnavailable(f"Redis: {type(error).__name__}") from None
 
 
 def _parents(window: Window) -> set[Parent]:

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from itertools import islice
 from typing import cast
 
 from redis import Redis
-from redis.exceptions import RedisError
 
 from schemas import datamap
 from schemas.eraser import Observation, Plan, Properties, Scope
-from schemas.errors import PartUnavailable, TransientError
+from schemas.errors import TransientError
 from schemas.words import Property
-from stores.cache import handle_pattern, names_key
+from stores.cache import handle_pattern, names_key, translated
 
 # Keys asked for in one step of a scan: large enough that a million keys take a second,
 # small enough that the server stays responsive between steps.
@@ -96,12 +94,3 @@ class CacheEraser:
 def _chunks(keys: Iterator[bytes]) -> Iterator[list[bytes]]:
     while chunk := list(islice(keys, _CHUNK)):
         yield chunk
-
-
-@contextmanager
-def translated() -> Iterator[None]:
-    """Say only that Redis does not answer, whatever it was asked."""
-    try:
-        yield
-    except RedisError as error:
-        raise PartUnavailable(f"Redis: {type(error).__name__}") from None

@@ -8,10 +8,10 @@ from redis import Redis
 
 from schemas.eraser import Plan, Scope
 from schemas.errors import TransientError
-from stores.cache import drop, is_recall, names_key, recall_entry, window_key
+from stores.cache import drop, entry_of, is_recall, names_key, translated, window_key
 from stores.copies import Spoken, copies_of_author, forget_author
 from stores.database import translate
-from stores.erasers.cache import CacheEraser, translated
+from stores.erasers.cache import CacheEraser
 from stores.erasers.tables import Link
 
 _WINDOWS, _ANSWERS = "redis.windows", "redis.cache"
@@ -76,4 +76,4 @@ class WindowsEraser(CacheEraser):
         with translated():
             noted = cast("list[list[bytes]]", pipe.execute())
         keys = (name.decode("ascii") for names in noted for name in names)
-        return [key for key in keys if is_recall(key) and recall_entry(key) in spoken.answers]
+        return [key for key in keys if is_recall(key) and entry_of(key) in spoken.answers]

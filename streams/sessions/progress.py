@@ -7,10 +7,9 @@ from typing import cast
 
 from confluent_kafka.admin import AdminClient
 from redis import Redis
-from redis.exceptions import RedisError
 
-from schemas.errors import PartUnavailable
 from schemas.topics import TURNS
+from stores.cache import translated
 from streams.offsets import log_ends
 
 CONSUMER = "sessions"
@@ -37,10 +36,8 @@ def read_positions(client: Redis, topic_id: str, parts: Iterable[int]) -> dict[i
     wanted = sorted(parts)
     if not wanted:
         return {}
-    try:
+    with translated():
         found = cast("list[bytes | None]", client.mget([position_key(topic_id, part) for part in wanted]))
-    except RedisError as error:
-        raise PartUnavailable(f"Redis: {type(error).__name__}") from None
     return {part: int(value) for part, value in zip(wanted, found, strict=True) if value is not None}
 
 
@@ -50,11 +47,9 @@ def raise_positions(client: Redis, topic_id: str, nexts: Mapping[int, int]) -> N
     Raises:
         PartUnavailable: Redis does not answer.
     """
-    try:
+    with translated():
         for part, following in nexts.items():
             client.eval(_RAISE, 1, position_key(topic_id, part), str(following))
-    except RedisError as error:
-        raise PartUnavailable(f"Redis: {type(error).__name__}") from None
 
 
 def sessions_lag(admin: AdminClient, client: Redis) -> int:

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from consumers.purger.decide import DEADLINE
 from policy.document import Retention
-from stores.database import Connection
+from stores.database import Connection, value
 from stores.sql import load
 from stores.vault import Vault
 
@@ -62,7 +62,7 @@ def open_days(conn: Connection, vault: Vault, retention: Retention) -> list[byte
         vault: names the erasures.
         retention: of the policy.
     """
-    midnight: datetime = conn.execute(SQL.midnight).fetchone()[0]  # type: ignore[index]
+    midnight: datetime = value(conn, SQL.midnight)
     values = cutoffs(midnight, retention) | {"limit": TENANTS_AT_ONCE}
     tenants = [row[0] for row in conn.execute(SQL.tenants, values).fetchall()]
     if not tenants:

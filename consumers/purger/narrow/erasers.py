@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 
 from redis import Redis
-from redis.exceptions import RedisError
 
 from consumers.purger.narrow.cut import left
 from consumers.purger.narrow.items import SQL, Items
 from schemas import datamap
 from schemas.eraser import Observation, Plan, Properties, Scope
-from schemas.errors import PartUnavailable, TransientError
+from schemas.errors import TransientError
 from schemas.words import LineStatus, Property, SelectorKind
-from stores.cache import drop, names_key
+from stores.cache import drop, entry_of, names_key, translated
 from stores.database import translate
 from stores.erasers.tables import Link
 from stores.vault import Vault
@@ -177,7 +175,7 @@ class SomeCacheEraser:
         windows, cached = self._named(plan.scope)
         found = {*windows, *cached, *self._holding(plan.scope), *self._outdated(plan.scope)}
         for chunk in _chunks(sorted(found)):
-            with _translated():
+            with translated():
                 drop(self._client, *(key.decode("ascii") for key in chunk))
 
     def observe(self, scope: Scope) -> Sequence[Observation]:
@@ -194,7 +192,7 @@ class SomeCacheEraser:
         pipe = self._client.pipeline(transaction=False)
         for handle in whose(self._link, scope):
             pipe.zrange(names_key(handle), 0, -1)
-        with _translated():
+        with translated():
             noted: list[list[bytes]] = pipe.execute()
         for names in noted:
             yield from (name for name in names if name.startswith(prefix.encode() + b":"))
@@ -204,9 +202,7 @@ class SomeCacheEraser:
         items, _ = items_of(self._link, scope)
         wanted = {"window": items.windows, "recall": items.cached}
         windows, cached = (
-            {key for key in self._keys(scope, prefix) if bytes.fromhex(key.decode().rpartition(":")[2]) in ids}
-            if ids
-            else set()
+            {key for key in self._keys(scope, prefix) if entry_of(key.decode()) in ids} if ids else set()
             for prefix, ids in wanted.items()
         )
         return windows, cached
@@ -246,11 +242,3 @@ def _plain(entry: str, remaining: int, method: str) -> Observation:
 def _chunks(items: list[bytes], size: int = 500) -> Iterator[list[bytes]]:
     for start in range(0, len(items), size):
         yield items[start : start + size]
-
-
-@contextmanager
-def _translated() -> Iterator[None]:
-    try:
-        yield
-    except RedisError as error:
-        raise PartUnavailable(f"Redis: {type(error).__name__}") from None

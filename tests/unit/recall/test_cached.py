@@ -19,7 +19,7 @@ from schemas import datamap
 from schemas.errors import PartUnavailable
 from schemas.settings import Settings
 from schemas.words import Sensitivity
-from stores.cache import recall_entry
+from stores.cache import entry_of
 from stores.copies import Recorded
 from stores.sealing import SubjectKeys
 from tests.unit.recall.made import NOW, known
@@ -48,7 +48,7 @@ class Shelf:
 
     def write(self, key: str, sealed: bytes, milliseconds: int, recorded: Recorded) -> None:
         self._there()
-        recorded.require(recall_entry(key))
+        recorded.require(entry_of(key))
         self.held[key], self.left[key] = sealed, milliseconds
 
     def drop(self, key: str) -> None:
