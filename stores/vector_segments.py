@@ -9,6 +9,9 @@ from typing import Any
 EMBEDDED = "embedded"
 """The loopback server's name for itself; it cuts its write-ahead log at each rebuild."""
 
+_FLUSHES = 3
+"""A server cuts its log at a flush, as far as the one before had come by then; one more to be sure."""
+
 
 @dataclass(frozen=True, slots=True)
 class Look:
@@ -18,9 +21,10 @@ class Look:
         names: every segment that there is.
         dirty: those that hold points which were deleted.
         stuck: those of the dirty ones that the server will not rebuild, being too small.
-        busy: a rebuild is due or under way, during which a segment tells less than it holds.
+        busy: a rebuild is due or under way, during which a segment tells less than it holds, or one has failed.
         hidden: some of the collection lies where this server cannot see it.
         embedded: it is the loopback server that answers.
+        log_seconds: after so long a log that was turned over has been cut, where nothing has failed.
     """
 
     names: frozenset[str]
@@ -29,14 +33,17 @@ class Look:
     busy: bool
     hidden: bool
     embedded: bool
+    log_seconds: float = 0.0
 
 
 def look(told: Mapping[str, Any], collection: str) -> Look:
     """Read the answer of ``/telemetry`` at its highest level of detail."""
     found = (told.get("collections") or {}).get("collections") or []
-    shards = [shard for one in found if one.get("id") == collection for shard in one.get("shards") or []]
+    one: Mapping[str, Any] = next((one for one in found if one.get("id") == collection), {})
+    optimizers = (one.get("config") or {}).get("optimizer_config") or {}
+    shards = one.get("shards") or []
     infos = [segment["info"] for segment in _segments(shards)]
-    smallest = max((_vacuum_minimum(one) for one in found if one.get("id") == collection), default=0)
+    smallest = int(optimizers.get("vacuum_min_vector_number") or 0)
     dirty = [info for info in infos if info["num_deleted_vectors"]]
     return Look(
         names=frozenset(str(info["uuid"]) for info in infos),
@@ -44,9 +51,10 @@ def look(told: Mapping[str, Any], collection: str) -> Look:
         stuck=frozenset(
             str(info["uuid"]) for info in dirty if info["num_points"] + info["num_deleted_vectors"] < smallest
         ),
-        busy=any(_word((shard.get("local") or {}).get("status")) != "green" for shard in shards),
+        busy=bool(one.get("transfers")) or not all(_at_rest(shard.get("local") or {}) for shard in shards),
         hidden=not shards or any(shard.get("remote") or not shard.get("local") for shard in shards),
         embedded=told.get("id") == EMBEDDED,
+        log_seconds=_FLUSHES * float(optimizers.get("flush_interval_sec") or 0),
     )
 
 
@@ -55,10 +63,6 @@ def _segments(shards: list[dict[str, Any]]) -> Iterator[Mapping[str, Any]]:
         yield from (shard.get("local") or {}).get("segments") or []
 
 
-def _vacuum_minimum(one: Mapping[str, Any]) -> int:
-    optimizers = (one.get("config") or {}).get("optimizer_config") or {}
-    return int(optimizers.get("vacuum_min_vector_number") or 0)
-
-
-def _word(status: Any) -> str:
-    return str(getattr(status, "value", status))
+def _at_rest(local: Mapping[str, Any]) -> bool:
+    """True where nothing is left to be done and nothing has failed, a flush among it."""
+    return local.get("status") == "green" and (local.get("optimizations") or {}).get("status", "ok") == "ok"

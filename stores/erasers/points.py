@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from schemas.eraser import Observation, Plan, Properties, Scope
 from schemas.errors import TransientError
@@ -25,8 +26,12 @@ _UNSEEN = "unseen"
 """Noted where segments lie on other servers, or the log is too large to be turned over."""
 _BY_PAGES = "points deleted by id and by filter; all points of the handle paged through"
 
-Noted = Sequence[str] | None
-"""Segments that held deleted points when the last of an erasure's had gone; None where nobody has looked yet."""
+
+class Noted(NamedTuple):
+    """Segments that held deleted points when the last of an erasure's had gone, and how many seconds ago that was."""
+
+    segments: Sequence[str]
+    age: float
 
 
 class PointsEraser:
@@ -86,12 +91,14 @@ class PointsEraser:
     def observe(self, scope: Scope) -> Sequence[Observation]:
         """Page through whatever carries the handle, and count the ledger in another session."""
         points = ledger = 0
-        noted: Noted = None
+        noted = None
         if scope.handle is not None:
             points = sum(len(page) for page in self._index.scroll(scope.handle))
             with translate():
-                row = self._observing().execute(_SQL.ledger_and_note, (scope.erasure, scope.handle)).fetchone()
-            ledger, noted = row if row else (0, None)
+                row = self._observing().execute(_SQL.ledger_and_note, (scope.handle, scope.erasure)).fetchone()
+            ledger, segments, age = row if row else (0, None, None)
+            # Nobody has looked yet where there is no note.
+            noted = None if segments is None else Noted(segments, float(age or 0))
         return [
             self._compacted(_seen(_POINTS, points, _BY_PAGES), noted),
             _seen(_LEDGER, ledger, "ledger deleted after its points; counted in another session"),
@@ -121,14 +128,14 @@ class PointsEraser:
         with translate():
             self._erasing().execute(_SQL.note, (sorted(look.dirty) if seen else [_UNSEEN], scope.erasure))
 
-    def _compacted(self, seen: Observation, noted: Noted) -> Observation:
+    def _compacted(self, seen: Observation, noted: Noted | None) -> Observation:
         if noted is None or seen.remaining:
             return replace(seen, targets=_REBUILT)
-        if _UNSEEN in noted:
+        if _UNSEEN in noted.segments:
             return seen
         look = self._index.look()
-        left = look.names & set(noted)
-        if not left and not look.busy:
+        left = look.names & set(noted.segments)
+        if not left and not look.busy and (look.embedded or noted.age > look.log_seconds):
             method = f"{seen.method}; no segment is left that held deleted ones"
             return replace(seen, method=method, proven=seen.proven | _REBUILT, targets=_REBUILT)
         # A segment too small to be rebuilt keeps them until more points come: nothing to wait for.

@@ -10,7 +10,9 @@ DELETE FROM vectors
 WHERE ctid = ANY(ARRAY(SELECT ctid FROM vectors WHERE handle = %s LIMIT %s));
 
 -- name: ledger_and_note
-SELECT count(*), (SELECT segments FROM erasures WHERE id = %s) FROM vectors WHERE handle = %s;
+SELECT ledger.count, erasures.segments, extract(epoch FROM now() - erasures.segments_at)
+FROM (SELECT count(*) FROM vectors WHERE handle = %s) AS ledger
+LEFT JOIN erasures ON erasures.id = %s;
 
 -- name: wants_note
 WITH forgotten AS (
@@ -20,4 +22,4 @@ SELECT 1 FROM erasures
 WHERE id = %(erasure)s AND (%(removed)s OR segments IS NULL) AND state IN ('verified', 'final');
 
 -- name: note
-UPDATE erasures SET segments = %s WHERE id = %s;
+UPDATE erasures SET segments = %s, segments_at = clock_timestamp() WHERE id = %s;

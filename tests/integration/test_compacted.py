@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from base64 import b64decode
 from dataclasses import replace
@@ -25,6 +26,9 @@ from tests.integration.test_erasure import Hand, forget
 from tests.seeding import Seeded, seed
 
 pytestmark = pytest.mark.integration
+
+OTHERS = 200
+"""More than a server's smallest segment that it rebuilds."""
 
 
 @pytest.fixture
@@ -53,8 +57,8 @@ def on_disk(folder: Path, handle: bytes) -> int:
 
 
 def test_compacted_follows_the_rebuild_and_the_bytes_are_gone(hand: Hand, stack: Any) -> None:
-    folder = stack.settings.home / "vectors"
-    gone, stays = seed(hand.settings, "t1", "comp", 5), seed(hand.settings, "t1", "comp2", 5)
+    folder = Path(os.environ.get("OBELUS_TEST_QDRANT_FILES") or stack.settings.home / "vectors")
+    gone, stays = seed(hand.settings, "t1", "comp", 5), seed(hand.settings, "t1", "comp2", OTHERS)
     assert on_disk(folder, gone.handle) and on_disk(folder, stays.handle)
     erasure = hand.send(forget("comp"))
     assert hand.advance(erasure) == "verified"
@@ -68,7 +72,7 @@ def test_compacted_follows_the_rebuild_and_the_bytes_are_gone(hand: Hand, stack:
     newest = hand.receipts(erasure)[-1][0]
     assert qdrant_line(newest)["proven"] == ["absent", "compacted", "fenced", "spoiled"]
     assert on_disk(folder, gone.handle) == 0 < on_disk(folder, stays.handle)
-    assert hand.parts.index.count(stays.handle) == 5
+    assert hand.parts.index.count(stays.handle) == OTHERS
 
 
 class Server:
@@ -139,6 +143,14 @@ def test_only_the_segments_that_held_them_need_to_go(watched: Watched) -> None:
     assert watched.seen() == (True, True)
     watched.erase()
     assert watched.server.turned == 1, "one note is enough"
+
+
+def test_a_log_that_was_turned_over_is_given_time_to_be_cut(watched: Watched) -> None:
+    watched.erase()
+    watched.server.say(names=frozenset("b"), dirty=frozenset(), log_seconds=60.0)
+    assert watched.seen() == (False, True)
+    watched.conn.execute("UPDATE erasures SET segments_at = segments_at - interval '61 s'")
+    assert watched.seen() == (True, True)
 
 
 def test_nothing_is_noted_before_all_is_gone_or_while_the_server_is_busy(watched: Watched) -> None:

@@ -29,6 +29,19 @@ def test_a_rebuild_under_way_is_told() -> None:
     assert look(told(status="yellow"), "memories").busy and look(told(status="grey"), "memories").busy
 
 
+def test_a_shard_on_the_move_and_a_failed_flush_are_no_rest() -> None:
+    moving, failed = told(), told(local={"status": "green", "optimizations": {"status": {"error": "disk full"}}})
+    moving["collections"]["collections"][1]["transfers"] = [{"shard_id": 0}]
+    assert look(moving, "memories").busy and look(failed, "memories").busy
+    assert not look(told(local={"status": "green", "optimizations": {"status": "ok"}}), "memories").busy
+
+
+def test_a_log_is_cut_some_flushes_later() -> None:
+    answer = told()
+    answer["collections"]["collections"][1]["config"]["optimizer_config"]["flush_interval_sec"] = 5
+    assert look(answer, "memories").log_seconds == 15
+
+
 def test_what_lies_on_another_server_is_hidden() -> None:
     assert look(told(remote=[{"peer_id": 2}]), "memories").hidden
     assert look(told(local=None), "memories").hidden
