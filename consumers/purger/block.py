@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable
 
 from psycopg.types.json import Jsonb
 
+from consumers import outbox
 from consumers.purger import book
+from consumers.purger.book import CONSUMER
 from consumers.purger.faults import passing
-from consumers.purger.lines import is_whole
 from consumers.purger.planning import Found
 from schemas.events import Change
 from schemas.topics import CHANGES
@@ -17,7 +18,7 @@ from stores.database import Connection
 from stores.subjects import lock_refs
 from stores.vault import Vault
 from stores.vault_ledger import Fence
-from streams.codec import message
+from streams.codec import Message, message
 
 Version = tuple[bytes, int, MemoryStatus, bytes, int]
 """Memory, version, status, handle, epoch."""
@@ -66,7 +67,7 @@ def block(conn: Connection, vault: Vault, held: book.Held, ends: Ends, counting:
         conn.execute(book.SQL.block_subject, values)
         book.set_blocked(conn, held, life, reached, plan)
         if handle is not None:
-            announce_blocked(conn, handle, epoch)
+            outbox.put(conn, CONSUMER, [blocked_handle(handle, epoch)])
         book.release(conn, held, 0, 0)
     passing("blocked")
 
@@ -79,30 +80,29 @@ def _life(conn: Connection, held: book.Held, handle: bytes | None, epoch: int) -
     return found or (None, epoch)
 
 
-def announce_blocked(conn: Connection, handle: bytes, epoch: int) -> None:
-    """Say on ``memory.changes`` that nothing may be read or written under a handle any more."""
-    _announce(conn, "blocked", handle, epoch)
+def blocked_handle(handle: bytes, epoch: int) -> Message:
+    """Says on ``memory.changes`` that nothing may be read or written under a handle any more."""
+    return _changed("blocked", handle, epoch)
 
 
-def announce_erased(conn: Connection, held: book.Held) -> None:
-    """Say on ``memory.changes`` that a handle is empty."""
-    if held.handle is not None and is_whole(held.kind):
-        _announce(conn, "erased", held.handle, held.epoch or 0)
+def erased_handle(handle: bytes, epoch: int) -> Message:
+    """Says on ``memory.changes`` that a handle is empty."""
+    return _changed("erased", handle, epoch)
 
 
-def _announce(conn: Connection, status: str, handle: bytes, epoch: int) -> None:
+def _changed(status: str, handle: bytes, epoch: int) -> Message:
     change = Change(status=status, handle=handle.hex(), epoch=epoch)
-    item = message(CHANGES, handle.hex(), change, f"{handle.hex()}-{status}")
-    book.tell(conn, item.topic, item.key, item.type, item.event_id, item.body)
+    return message(CHANGES, handle.hex(), change, f"{handle.hex()}-{status}")
 
 
 def tell_changes(conn: Connection, changed: Iterable[Version]) -> None:
     """Announce new versions of memories, a deletion among them, as the resolver would."""
-    with conn.pipeline():
-        for memory, version, status, handle, epoch in changed:
-            change = Change(id=memory.hex(), version=version, status=status, handle=handle.hex(), epoch=epoch)
-            item = message(CHANGES, handle.hex(), change, f"{memory.hex()}.{version}")
-            book.tell(conn, item.topic, item.key, item.type, item.event_id, item.body)
+    outbox.put(conn, CONSUMER, [_version(*one) for one in changed])
+
+
+def _version(memory: bytes, version: int, status: MemoryStatus, handle: bytes, epoch: int) -> Message:
+    change = Change(id=memory.hex(), version=version, status=status, handle=handle.hex(), epoch=epoch)
+    return message(CHANGES, handle.hex(), change, f"{memory.hex()}.{version}")
 
 
 def later(old: dict[str, int], new: dict[str, int]) -> dict[str, int]:

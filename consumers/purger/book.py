@@ -18,6 +18,9 @@ from stores.sql import load
 
 SQL = load("consumers.purger", "purger.sql")
 
+CONSUMER = "purger"
+"""Under this name its messages wait for the worker."""
+
 LEASE_SECONDS = 60.0
 """Longer than any one step; a holder whose session is gone is replaced at once, not after this."""
 
@@ -197,11 +200,6 @@ def told(conn: Connection, erasure: bytes) -> set[tuple[str, str, tuple[str, ...
     row = conn.execute(SQL.newest_receipt, (erasure,)).fetchone()
     rows = orjson.loads(row[1])["lines"] if row else []
     return {(line["entry"], line["status"], tuple(line["proven"])) for line in rows}
-
-
-def tell(conn: Connection, topic: str, key: str, kind: str, event_id: str, body: bytes) -> None:
-    """Leave a message for the worker to publish."""
-    conn.execute(SQL.tell, (topic, key, kind, event_id, body))
 
 
 def _values(line: Line) -> dict[str, Any]:

@@ -8,10 +8,11 @@ from datetime import UTC, datetime, timedelta
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from consumers import outbox
 from consumers.purger import book
-from consumers.purger.block import announce_erased
+from consumers.purger.block import erased_handle
 from consumers.purger.faults import passing
-from consumers.purger.lines import finished
+from consumers.purger.lines import finished, is_whole
 from policy.receipts import Facts, Signed, sign
 from schemas.datamap import Store
 from schemas.eraser import Line
@@ -20,6 +21,7 @@ from schemas.words import ErasureState, LineStatus
 from stores.database import Connection
 from stores.vault import Vault
 from stores.vault_ledger import Head
+from streams.codec import Message
 
 _TYPE = "org.obelus.receipt.v1"
 _BEFORE = (
@@ -45,8 +47,6 @@ class Notary:
         """Keep lines and receipt, move the tenant's chain, leave both messages, and let go of the saga."""
         at = datetime.now(UTC)
         with conn.pipeline(), book.durable(conn):
-            book.save_lines(conn, held.id, lines)
-            conn.execute(book.SQL.ensure_head, (held.tenant,))
             locked = conn.execute(book.SQL.lock_head, (held.tenant,))
             newest = conn.execute(book.SQL.newest_receipt, (held.id,)).fetchone()
             row = locked.fetchone()
@@ -54,23 +54,11 @@ class Notary:
             supersedes = newest[0] if newest else None
             signed = sign(self._facts(held, head, supersedes, state, at), lines, self.key)
             sequence = (head.seq if head else 0) + 1
-            conn.execute(
-                book.SQL.insert_receipt,
-                (
-                    signed.digest,
-                    held.id,
-                    held.tenant,
-                    sequence,
-                    supersedes,
-                    signed.envelope,
-                    signed.evidence,
-                    at,
-                ),
-            )
-            conn.execute(book.SQL.set_head, (sequence, signed.digest, held.tenant))
+            book.save_lines(conn, held.id, lines)
             done = state is not ErasureState.NEEDS_HUMAN
-            self._tell(conn, held, signed, erased=done and held.state in _BEFORE)
-            conn.execute(book.SQL.finish, self._finished(held, lines, state, at))
+            outbox.put(conn, book.CONSUMER, _told(held, signed, erased=done and held.state in _BEFORE))
+            following = next_look(lines, state, at, held.blocked_at)
+            conn.execute(book.SQL.conclude, _concluded(held, signed, sequence, supersedes, state, at, following))
             passing("receipt_stored")
         passing("receipt_committed")
         with self.vault.together():
@@ -113,19 +101,37 @@ class Notary:
             deadline=held.deadline,
         )
 
-    def _tell(self, conn: Connection, held: book.Held, signed: Signed, *, erased: bool) -> None:
-        key = held.id.hex()
-        book.tell(conn, RECEIPTS, key, _TYPE, signed.digest.hex(), signed.envelope)
-        if erased:
-            announce_erased(conn, held)
 
-    def _finished(self, held: book.Held, lines: Sequence[Line], state: ErasureState, at: datetime) -> dict[str, object]:
-        return {
-            "id": held.id,
-            "owner": held.owner,
-            "state": state.value,
-            "next_at": next_look(lines, state, at, held.blocked_at),
-        }
+def _told(held: book.Held, signed: Signed, *, erased: bool) -> list[Message]:
+    """The receipt, and with the first one that says so that a handle is empty."""
+    receipt = Message(RECEIPTS, held.id.hex(), _TYPE, signed.digest.hex(), signed.envelope)
+    if erased and held.handle is not None and is_whole(held.kind):
+        return [receipt, erased_handle(held.handle, held.epoch or 0)]
+    return [receipt]
+
+
+def _concluded(
+    held: book.Held,
+    signed: Signed,
+    sequence: int,
+    supersedes: bytes | None,
+    state: ErasureState,
+    at: datetime,
+    following: datetime | None,
+) -> dict[str, object]:
+    return {
+        "id": held.id,
+        "owner": held.owner,
+        "tenant": held.tenant,
+        "digest": signed.digest,
+        "sequence": sequence,
+        "supersedes": supersedes,
+        "envelope": signed.envelope,
+        "evidence": signed.evidence,
+        "at": at,
+        "state": state.value,
+        "next_at": following,
+    }
 
 
 def next_look(

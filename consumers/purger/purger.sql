@@ -27,11 +27,17 @@ ON CONFLICT DO NOTHING;
 UPDATE erasures SET state = 'cancelled', next_at = NULL, finished_at = now()
 WHERE id = ANY(%s) AND state = 'planned';
 
+-- name: session
+-- What a session does may be lost in a crash and is done again; what may not (`book.durable`) waits for the disk, and
+-- everything before it with it. It signs what it holds with a name that no other session ever has.
+SELECT set_config('synchronous_commit', 'off', false), set_config('obelus.session', pid || '/' || backend_start, false)
+FROM pg_stat_get_activity(pg_backend_pid());
+
 -- name: lease
 -- Taken where free, lapsed, ours, or its holder's session is gone (a killed process leaves at once).
 UPDATE erasures AS e
 SET lease_owner = me.name, lease_until = now() + make_interval(secs => %(seconds)s)
-FROM (SELECT pid || '/' || backend_start AS name FROM pg_stat_get_activity(pg_backend_pid())) AS me
+FROM (SELECT current_setting('obelus.session') AS name) AS me
 WHERE e.id = %(id)s
   AND (e.lease_owner IS NULL OR e.lease_owner = me.name OR e.lease_until < now()
        OR NOT EXISTS (SELECT 1 FROM pg_stat_activity AS a
@@ -92,9 +98,6 @@ SET state = 'blocked', handle = %(handle)s, epoch = %(epoch)s, fence = %(fence)s
     plan_digest = COALESCE(%(digest)s, plan_digest)
 WHERE id = %(id)s AND lease_owner = %(owner)s AND state = 'planned';
 
--- name: tell
-INSERT INTO outbox (consumer, topic, key, type, ce_id, body) VALUES ('purger', %s, %s, %s, %s, %s);
-
 -- name: set_state
 UPDATE erasures SET state = %(state)s WHERE id = %(id)s AND lease_owner = %(owner)s;
 
@@ -120,29 +123,29 @@ SET after = excluded.after, status = excluded.status, proven = excluded.proven,
     version = excluded.version, expires_at = excluded.expires_at, reason = excluded.reason,
     observed_at = excluded.observed_at;
 
--- name: ensure_head
-INSERT INTO receipt_heads (tenant) VALUES (%s) ON CONFLICT DO NOTHING;
-
--- name: lock_head
-SELECT seq, digest FROM receipt_heads WHERE tenant = %s FOR UPDATE;
-
 -- name: newest_receipt
 SELECT digest, evidence FROM receipts WHERE erasure = %s ORDER BY seq DESC LIMIT 1;
 
--- name: insert_receipt
+-- name: lock_head
+-- Made where it is missing, held until the receipt is stored.
+INSERT INTO receipt_heads AS h (tenant) VALUES (%s) ON CONFLICT (tenant) DO UPDATE SET tenant = excluded.tenant
+RETURNING h.seq, h.digest;
+
+-- name: conclude
+-- A receipt, the tenant's chain and the state that it shows, at once.
+WITH head AS (
+    UPDATE receipt_heads SET seq = %(sequence)s, digest = %(digest)s WHERE tenant = %(tenant)s
+), erasure AS (
+    UPDATE erasures
+    SET state = %(state)s, attempts = 0,
+        verified_at = CASE WHEN %(state)s <> 'needs_human' THEN COALESCE(verified_at, clock_timestamp())
+                           ELSE verified_at END,
+        finished_at = CASE WHEN %(state)s = 'final' THEN COALESCE(finished_at, clock_timestamp()) END,
+        next_at = %(next_at)s, lease_owner = NULL, lease_until = NULL
+    WHERE id = %(id)s AND lease_owner = %(owner)s
+)
 INSERT INTO receipts (digest, erasure, tenant, seq, supersedes, envelope, evidence, issued_at)
-VALUES (%s, %s, %s, %s, %s, %s, %s, %s);
-
--- name: set_head
-UPDATE receipt_heads SET seq = %s, digest = %s WHERE tenant = %s;
-
--- name: finish
-UPDATE erasures
-SET state = %(state)s, attempts = 0,
-    verified_at = CASE WHEN %(state)s <> 'needs_human' THEN COALESCE(verified_at, clock_timestamp()) ELSE verified_at END,
-    finished_at = CASE WHEN %(state)s = 'final' THEN COALESCE(finished_at, clock_timestamp()) END,
-    next_at = %(next_at)s, lease_owner = NULL, lease_until = NULL
-WHERE id = %(id)s AND lease_owner = %(owner)s;
+VALUES (%(digest)s, %(id)s, %(tenant)s, %(sequence)s, %(supersedes)s, %(envelope)s, %(evidence)s, %(at)s);
 
 -- name: people_of
 SELECT ref, handle, epoch FROM subjects WHERE tenant = %s;

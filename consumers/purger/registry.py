@@ -9,6 +9,7 @@ from threading import Lock
 
 from redis import Redis
 
+from consumers.purger import book
 from consumers.purger.expiry.added import Added
 from consumers.purger.expiry.batch import Batch
 from consumers.purger.expiry.steps import Expiry
@@ -53,9 +54,7 @@ class Link:
         with self._opening:
             if self._conn is None or self._conn.closed:
                 self._conn = connect(self.dsn, autocommit=True, application=self.name)
-                # Most steps may be lost in a crash and are done again; what may not (`book.durable`) waits
-                # for the disk, and everything before it with it.
-                self._conn.execute("SET synchronous_commit = off")
+                self._conn.execute(book.SQL.session)
             return self._conn
 
     def close(self) -> None:

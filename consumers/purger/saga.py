@@ -246,7 +246,7 @@ class Saga:
         state = lines.state_of(made)
         if state is ErasureState.PARTIAL:
             book.release(self.conn, held, _pause(held.attempts), held.attempts + 1)
-        elif told == lines.said(made):
+        elif told == lines.said(made) and held.state in (state, ErasureState.FINAL):
             looked = next_look(made, held.state, datetime.now(UTC), held.blocked_at)
             book.put_off(self.conn, held, looked)
         else:

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 
 from psycopg.types.json import Jsonb
 
+from consumers import outbox
 from consumers.purger import book
-from consumers.purger.block import Ends, announce_blocked, later
+from consumers.purger.block import Ends, blocked_handle, later
 from consumers.purger.faults import passing
 from schemas.eraser import Eraser, Observation, Plan, Properties, Scope
 from stores.database import Connection
@@ -82,8 +83,7 @@ def _block_page(
     for fence in fences:
         values = {"ref": fence.subject, "fence": Jsonb(fence.fence), "at": held.requested_at}
         conn.execute(book.SQL.block_subject, values)
-        if fence.handle is not None:
-            announce_blocked(conn, fence.handle, fence.epoch)
+    outbox.put(conn, book.CONSUMER, [blocked_handle(one.handle, one.epoch) for one in fences if one.handle is not None])
 
 
 class Many:

@@ -10,7 +10,7 @@ from schemas import datamap
 from schemas.datamap import Entry
 from schemas.eraser import Observation, Plan, Properties, Scope
 from schemas.words import Property
-from stores.database import Connection, translate
+from stores.database import Connection, translate, value
 
 Link = Callable[[], Connection]
 """Gives an open connection in autocommit mode."""
@@ -21,6 +21,10 @@ CHUNK = 10_000
 
 _COUNT = "SELECT {name}, (SELECT count(*) FROM {table} WHERE handle = %(handle)s)"
 _DELETE = "DELETE FROM {table} WHERE ctid = ANY(ARRAY(SELECT ctid FROM {table} WHERE handle = %s LIMIT %s))"
+_DELETE_TOO = (
+    "{name} AS (DELETE FROM {table}"
+    " WHERE ctid = ANY(ARRAY(SELECT ctid FROM {table} WHERE handle = %(handle)s LIMIT %(chunk)s)) RETURNING 1)"
+)
 
 
 class TablesEraser:
@@ -35,6 +39,7 @@ class TablesEraser:
         self._observing = observing
         self._entries = datamap.of(self.name)
         self._deletes = [_named(_DELETE, entry) for entry in self._entries]
+        self._at_once = _at_once(self._entries)
         self._count = " UNION ALL ".join(_named(_COUNT, entry) for entry in self._entries)
 
     def properties(self) -> Properties:
@@ -72,16 +77,25 @@ class TablesEraser:
         ]
 
     def _deleted_together(self, conn: Connection, handle: bytes) -> bool:
-        """Delete in one transaction and one round trip; False where a table had more than was counted."""
-        with conn.pipeline(), conn.transaction():
-            ran = [conn.execute(query, (handle, CHUNK)) for query in self._deletes]
-        return all(done.rowcount < CHUNK for done in ran)
+        """Delete from every table in one statement; False where one had more than was counted."""
+        most: int = value(conn, self._at_once, {"handle": handle, "chunk": CHUNK})
+        return most < CHUNK
 
     def _counts(self, scope: Scope) -> dict[str, int]:
         if scope.handle is None:
             return dict.fromkeys((entry.name for entry in self._entries), 0)
         with translate():
             return dict(self._observing().execute(self._count, {"handle": scope.handle}).fetchall())
+
+
+def _at_once(entries: Sequence[Entry]) -> str:
+    """One statement for all tables; its one value is the most rows that went from one of them."""
+    steps = [
+        sql.SQL(_DELETE_TOO).format(name=sql.Identifier(f"d{number}"), table=sql.Identifier(entry.place)).as_string()
+        for number, entry in enumerate(entries)
+    ]
+    counts = ", ".join(f"(SELECT count(*) FROM d{number})" for number in range(len(entries)))  # noqa: S608 - numbers
+    return f"WITH {', '.join(steps)} SELECT greatest({counts})"
 
 
 def _named(query: str, entry: Entry) -> str:

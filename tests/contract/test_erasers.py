@@ -171,12 +171,15 @@ class EraserContract:
 class _Done:
     rowcount = 0
 
+    def fetchone(self) -> tuple[int]:
+        return (0,)
 
-def _starts(word: str, name: str, args: tuple[Any, ...]) -> bool:
+
+def _starts(words: str | tuple[str, ...], name: str, args: tuple[Any, ...]) -> bool:
     if name != "execute":
         return False
     text = args[0] if isinstance(args[0], str) else args[0].as_string(None)
-    return text.lstrip().startswith(word)
+    return text.lstrip().startswith(words)
 
 
 class TestTables(EraserContract):
@@ -186,7 +189,9 @@ class TestTables(EraserContract):
         conn: Any = linked(settings)
         proxy = None
         if fault:
-            proxy = conn = Faulty(conn, partial(_starts, "DELETE"), fault, psycopg.OperationalError, pretended=_Done())
+            proxy = conn = Faulty(
+                conn, partial(_starts, ("WITH", "DELETE")), fault, psycopg.OperationalError, pretended=_Done()
+            )
         observing = linked(settings)
         return TablesEraser(lambda: conn, lambda: observing), proxy
 

@@ -75,6 +75,22 @@ def test_compacted_follows_the_rebuild_and_the_bytes_are_gone(hand: Hand, stack:
     assert hand.parts.index.count(stays.handle) == OTHERS
 
 
+def test_what_a_server_will_not_rebuild_does_not_keep_an_erasure_open(hand: Hand) -> None:
+    """Nothing more is proven, so only the state says that nothing more is waited for."""
+    server = Server(hand.parts.index)
+    server.say(stuck=frozenset("a"))
+    hand.parts.index = server  # type: ignore[assignment]
+    seed(hand.settings, "t1", "small", 3)
+    erasure = hand.send(forget("small"))
+    assert hand.advance(erasure) == "verified"
+    until = time.monotonic() + 30
+    while hand.advance(erasure) != "final":
+        assert time.monotonic() < until
+        time.sleep(0.2)
+    line = qdrant_line(hand.receipts(erasure)[-1][0])
+    assert line["proven"] == line["target"] == ["absent", "fenced", "spoiled"]
+
+
 class Server:
     """An index whose telemetry is written by the test, as a server with several segments would tell it."""
 

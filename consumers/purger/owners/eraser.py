@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 
+from consumers import outbox
 from consumers.purger import book
 from consumers.purger.owners.look import SQL
 from schemas.eraser import Observation, Plan, Properties, Scope
@@ -23,6 +24,8 @@ from streams.codec import message
 Link = Callable[[], Connection]
 Edge = tuple[bytes, bytes]
 """Artefact and parent."""
+State = tuple[str, str, bool, int]
+"""State, action, whether the deadline has passed, and how many artefacts, of an order."""
 
 ARTEFACTS, EDGES = "owners.artefacts", "postgres.derivations"
 _WHOLE = (SelectorKind.SUBJECT, SelectorKind.TENANT)
@@ -48,8 +51,8 @@ class OwnersEraser:
 
     def plan(self, scope: Scope) -> Plan:
         """Count artefacts that descend from the scope, those ordered already among them."""
-        edges = _edges(self._observing, scope)
-        ordered = sum(count for *_, count in _states(self._observing, scope))
+        edges, states = _edges_and_states(self._observing, scope)
+        ordered = sum(count for *_, count in states)
         return Plan(scope, {ARTEFACTS: ordered + len({edge[0] for edge in edges}), EDGES: len(edges)})
 
     def erase(self, plan: Plan) -> None:
@@ -61,25 +64,26 @@ class OwnersEraser:
                 # A sweep knows no erasure: those concerned take it up under their own ids.
                 conn.execute(SQL.wake)
                 return
-            if _edges(lambda: conn, scope):
+            # What is registered between the count and here is seen by the observation, and taken up again.
+            if plan.counts[EDGES]:
                 with book.durable(conn):
                     self._order(conn, scope)
 
     def observe(self, scope: Scope) -> Sequence[Observation]:
         """Look for edges in another session, and at what owners have answered."""
-        edges = _edges(self._observing, scope)
+        edges, states = _edges_and_states(self._observing, scope)
         left = len({edge[0] for edge in edges})
         absent = frozenset() if edges else frozenset({Property.ABSENT})
         return [
-            _said(_states(self._observing, scope), left),
+            _said(states, left),
             Observation(EDGES, len(edges), absent, "edges cut with the order to their owner; looked for again"),
         ]
 
     def _order(self, conn: Connection, scope: Scope) -> None:
-        ids = sorted({edge[0] for edge in _edges(lambda: conn, scope)})
+        ids = sorted({edge[0] for edge in _edges(conn, scope)})
         artefacts = {row[0]: row[1:] for row in conn.execute(SQL.lock_artefacts, (ids,)).fetchall()}
         # Read again: another erasure may have ordered for some of them while the lock was waited for.
-        edges = [edge for edge in _edges(lambda: conn, scope) if edge[0] in artefacts]
+        edges = [edge for edge in _edges(conn, scope) if edge[0] in artefacts]
         conn.execute(SQL.delete_edges, ([edge[0] for edge in edges], [edge[1] for edge in edges]))
         touched = sorted({edge[0] for edge in edges})
         kept = {row[0] for row in conn.execute(SQL.with_parents, (touched,)).fetchall()}
@@ -123,12 +127,22 @@ class OwnersEraser:
             deadline=deadline,
         )
         name = hashlib.sha256(challenge.encode()).hexdigest()[:32]
-        item = message(ERASURES, owner, event, name)
-        book.tell(conn, item.topic, item.key, item.type, item.event_id, item.body)
+        outbox.put(conn, book.CONSUMER, [message(ERASURES, owner, event, name)])
 
 
-def _edges(link: Link, scope: Scope) -> list[Edge]:
-    values = {
+def _edges(conn: Connection, scope: Scope) -> list[Edge]:
+    return [(row[0], row[1]) for row in conn.execute(SQL.edges, _values(scope)).fetchall()]
+
+
+def _edges_and_states(link: Link, scope: Scope) -> tuple[list[Edge], list[State]]:
+    """Read both at once; of a row one half is null."""
+    with translate():
+        rows = link().execute(SQL.edges_and_states, _values(scope)).fetchall()
+    return [row[:2] for row in rows if row[0] is not None], [row[2:] for row in rows if row[2] is not None]
+
+
+def _values(scope: Scope) -> dict[str, object]:
+    return {
         "whole": scope.kind in _WHOLE,
         "handle": scope.handle,
         "erasure": scope.erasure,
@@ -136,18 +150,9 @@ def _edges(link: Link, scope: Scope) -> list[Edge]:
         "tenant": scope.tenant,
         "blocked": scope.blocked,
     }
-    with translate():
-        return [(row[0], row[1]) for row in link().execute(SQL.edges, values).fetchall()]
 
 
-def _states(link: Link, scope: Scope) -> list[tuple[str, str, bool, int]]:
-    """State, action, whether the deadline has passed, and how many artefacts, of each order."""
-    with translate():
-        rows = link().execute(SQL.states, (scope.erasure,)).fetchall()
-    return [(row[0], row[1], row[2], row[3]) for row in rows]
-
-
-def _said(orders: Iterable[tuple[str, str, bool, int]], left: int) -> Observation:
+def _said(orders: Iterable[State], left: int) -> Observation:
     """One line for all owners: the worst that is so."""
     waiting: Counter[str] = Counter()
     actions = set()

@@ -104,8 +104,19 @@ VALUES (%s, %s, %s, %s, %s, %s, %s, %s) RETURNING no;
 -- name: insert_members
 INSERT INTO ordered_artefacts (order_no, artefact) SELECT %s, unnest(%s::bytea[]);
 
--- name: states
-SELECT state, action, deadline <= now(), count FROM owner_orders WHERE erasure = %s;
+-- name: edges_and_states
+-- The same edges, and every order of the erasure.
+SELECT artefact, parent, NULL, NULL, NULL, NULL FROM (
+    SELECT d.artefact, d.parent FROM derivations d WHERE %(whole)s AND d.handle = %(handle)s
+    UNION
+    SELECT d.artefact, d.parent FROM derivations d JOIN departed p ON p.id = d.parent WHERE p.erasure = %(erasure)s
+    UNION
+    SELECT d.artefact, d.parent FROM derivations d JOIN artefacts a ON a.id = d.artefact
+    WHERE %(everybody)s AND a.tenant = %(tenant)s
+        AND NOT (%(blocked)s AND EXISTS (SELECT FROM subjects s WHERE s.handle = d.handle))
+) AS edges
+UNION ALL
+SELECT NULL, NULL, state, action, deadline <= now(), count FROM owner_orders WHERE erasure = %(erasure)s;
 
 -- name: orders
 -- A challenge names one order; without the right one the newest of that erasure and owner is what was meant.
