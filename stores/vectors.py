@@ -141,9 +141,12 @@ class VectorIndex:
         if ids:
             self._delete({"points": [spell_id(point) for point in ids]})
 
-    def delete_scope(self, handle: bytes, epoch: int | None = None) -> None:
-        """Remove every point of a handle, of one epoch or of all."""
-        self._delete({"filter": _must(_of_handle(handle, epoch))})
+    def delete_scope(self, handle: bytes, epoch: int | None = None, also: Collection[bytes] = ()) -> None:
+        """Remove every point of a handle, of one epoch or of all, and ``also`` these by their ids, in one call."""
+        scope = _must(_of_handle(handle, epoch))
+        if also:
+            scope = {"should": [{"has_id": [spell_id(point) for point in also]}, scope]}
+        self._delete({"filter": scope})
 
     def _delete(self, selector: dict[str, Any]) -> None:
         body = orjson.dumps(selector)
@@ -216,10 +219,10 @@ class VectorIndex:
 
     def count(self, handle: bytes | None = None, epoch: int | None = None) -> int:
         """Count points exactly: those of a handle, or all where no handle is given."""
-        scope = None if handle is None else _filter(_of_handle(handle, epoch))
+        scope = {} if handle is None else {"filter": _must(_of_handle(handle, epoch))}
+        body = orjson.dumps(scope | {"exact": True})
         with translated():
-            wanted = models.CountRequest(filter=scope, exact=True)
-            return given(self._client.points_api.count_points(self._name, count_request=wanted).result).count
+            return given(self._client.points_api.count_points(self._name, count_request=cast(Any, body)).result).count
 
     def existing(self, ids: Collection[bytes]) -> set[bytes]:
         """Return those of the ids that the index holds."""
@@ -232,21 +235,24 @@ class VectorIndex:
 
     def scroll(self, handle: bytes | None = None) -> Iterator[list[Indexed]]:
         """Walk over all points, or all of a handle, in pages; a point that was not there at the start may be missed."""
-        wanted = models.ScrollRequest(
-            filter=None if handle is None else _filter(_of_handle(handle, None)),
-            limit=_PAGE,
-            with_payload=["memory", "version", "handle", "epoch"],
-            with_vector=False,
-        )
+        wanted: dict[str, Any] = {
+            "limit": _PAGE,
+            "with_payload": ["memory", "version", "handle", "epoch"],
+            "with_vector": False,
+        }
+        if handle is not None:
+            wanted["filter"] = _must(_of_handle(handle, None))
         while True:
             with translated():
-                answer = self._client.points_api.scroll_points(self._name, scroll_request=wanted)
+                answer = self._client.points_api.scroll_points(
+                    self._name, scroll_request=cast(Any, orjson.dumps(wanted))
+                )
             page = given(answer.result)
             if page.points:
                 yield [read_point(record.id, record.payload) for record in page.points]
             if page.next_page_offset is None:
                 return
-            wanted.offset = page.next_page_offset
+            wanted["offset"] = page.next_page_offset
 
     # What is left on disk
 
@@ -307,7 +313,3 @@ def _must(conditions: list[dict[str, Any]]) -> dict[str, Any]:
         # Qdrant takes an empty filter for every point there is.
         raise ValueError("an empty filter selects everything")
     return {"must": conditions}
-
-
-def _filter(conditions: list[dict[str, Any]]) -> models.Filter:
-    return models.Filter.model_validate(_must(conditions))

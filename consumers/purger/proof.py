@@ -52,9 +52,10 @@ class Notary:
             row = locked.fetchone()
             head = self._newest(held.tenant, Head(*row) if row and row[0] else None)
             supersedes = newest[0] if newest else None
+            # The server writes them while this signs.
+            book.save_lines(conn, held.id, lines)
             signed = sign(self._facts(held, head, supersedes, state, at), lines, self.key)
             sequence = (head.seq if head else 0) + 1
-            book.save_lines(conn, held.id, lines)
             done = state is not ErasureState.NEEDS_HUMAN
             outbox.put(conn, book.CONSUMER, _told(held, signed, erased=done and held.state in _BEFORE))
             following = next_look(lines, state, at, held.blocked_at)

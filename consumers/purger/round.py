@@ -1,4 +1,4 @@
-"""One round over every store: count what there is, erase it, ask again.
+"""One round over every store: count what there is, erase it, keys last, ask again.
 
 A store that fails leaves its lines open and stops nothing. For one subject the index and the cache are counted and
 emptied while PostgreSQL is: after Block nobody reads or writes there, so only keys have to wait for the others.
@@ -6,23 +6,20 @@ emptied while PostgreSQL is: after Block nobody reads or writes there, so only k
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future, wait
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from typing import Any
 
 from consumers.purger import book, lines
-from consumers.purger.faults import passing
+from consumers.purger.emptying import Work, guarded, looked
 from schemas import datamap
 from schemas.eraser import Eraser, Line, Plan, Scope
 from schemas.errors import ConfigurationError, TransientError, UnknownOutcome
 from schemas.words import SelectorKind
 from stores.database import Connection, translate
 from stores.erasers.tables import Link
-
-logger = logging.getLogger(__name__)
 
 _LAST = frozenset({"vault", "records"})
 """What opens the others' content goes once the others are done."""
@@ -36,6 +33,14 @@ class Beside:
 
     names: frozenset[str]
     link: Link
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """Erasers at work beside the saga's own: when their stores are empty, and what was then seen of them."""
+
+    emptied: Future[None]
+    seen: Future[dict[str, list[Line]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,47 +70,54 @@ class Round:
         """
         beside = self.beside if scope.kind is SelectorKind.SUBJECT else ()
         aside = {name for lane in beside for name in lane.names}
-        others = [
-            self.pool.submit(self._lane, lane.link, [one for one in erasers if one.name in lane.names], scope, known)
-            for lane in beside
-        ]
-        own = [one for one in erasers if one.name not in aside]
-        made: dict[str, list[Line]] = {}
+        others = [self._beside(lane, erasers, scope, known) for lane in beside]
+        first = [one for one in erasers if one.name not in aside | _LAST]
+        last = [one for one in erasers if one.name in _LAST]
         try:
-            run = self._counted(lambda: self.conn, own, scope, begin())
-            for one in own:
-                if one.name not in _LAST:
-                    made[one.name] = run(one)
-                    renew()
-            _join(others, renew)
+            work = self._counted(lambda: self.conn, [*first, *last], scope, begin())
+            made = _emptied(work, first, renew)
+            _join([lane.emptied for lane in others], renew)
+            made |= _emptied(work, last, renew)
+            _join([lane.seen for lane in others], renew)
         finally:
             # Nothing may still be erasing when somebody else takes this up.
-            wait(others)
-        for other in others:
-            made |= other.result()
-        made |= {one.name: run(one) for one in own if one.name in _LAST}
+            wait([lane.seen for lane in others])
+        for lane in others:
+            made |= lane.seen.result()
         return [line for one in erasers for line in made[one.name]]
 
-    def _lane(self, link: Link, erasers: Sequence[Eraser], scope: Scope, known: book.Known) -> dict[str, list[Line]]:
-        run = self._counted(link, erasers, scope, known)
-        return {one.name: run(one) for one in erasers}
+    def _beside(self, lane: Beside, erasers: Sequence[Eraser], scope: Scope, known: book.Known) -> Running:
+        """Begin with stores that need nothing of the saga's own; they are looked at as soon as they are empty."""
+        some = [one for one in erasers if one.name in lane.names]
+        emptied: Future[None] = Future()
 
-    def _counted(
-        self, link: Link, erasers: Sequence[Eraser], scope: Scope, known: book.Known
-    ) -> Callable[[Eraser], list[Line]]:
-        """Count what was not counted under the lock, and keep it; what is given empties one store."""
+        def empty() -> Work:
+            work = self._counted(lane.link, some, scope, known)
+            for one in some:
+                work.empty(one)
+            return work
+
+        def run() -> dict[str, list[Line]]:
+            try:
+                work = empty()
+            except BaseException as error:
+                emptied.set_exception(error)
+                raise
+            emptied.set_result(None)
+            return {one.name: work.look(one) for one in some}
+
+        return Running(emptied, self.pool.submit(run))
+
+    def _counted(self, link: Link, erasers: Sequence[Eraser], scope: Scope, known: book.Known) -> Work:
+        """Count what was not counted under the lock, and keep it."""
         plans = {eraser.name: _known_plan(eraser, scope, known) or self._planned(eraser, scope) for eraser in erasers}
-        before = {**known.before, **self._kept(link, erasers, scope, plans, known)}
-
-        def run(one: Eraser) -> list[Line]:
-            plan = plans[one.name]
-            return self._erased(one, plan, before) if isinstance(plan, Plan) else lines.still_open(one, before, plan)
-
-        return run
+        return Work(plans, {**known.before, **self._kept(link, erasers, scope, plans, known)})
 
     def one(self, eraser: Eraser, scope: Scope, known: book.Known) -> list[Line]:
         """Empty one store."""
-        return self._counted(lambda: self.conn, [eraser], scope, replace(known, planned={}))(eraser)
+        work = self._counted(lambda: self.conn, [eraser], scope, replace(known, planned={}))
+        work.empty(eraser)
+        return work.look(eraser)
 
     def after(self, eraser: Eraser, scope: Scope, made: Sequence[Line], words: Mapping[str, int]) -> list[Line]:
         """Empty one store again, for what the cut of someone's words has found; of several counts the highest stays."""
@@ -120,14 +132,14 @@ class Round:
     def look(self, eraser: Eraser, scope: Scope, known: book.Known) -> list[Line]:
         """Ask one store again and erase nothing."""
         try:
-            return _looked(eraser, scope, known.before)
+            return looked(eraser, scope, known.before)
         except (TransientError, UnknownOutcome, ConfigurationError):
             return lines.still_open(eraser, known.before, "unavailable")
 
     def _planned(self, eraser: Eraser, scope: Scope) -> Plan | str:
         """Count; where that fails, the word for why."""
         found: list[Plan] = []
-        reason = _guarded(eraser, scope, lambda: found.append(eraser.plan(scope)))
+        reason = guarded(eraser, scope, lambda: found.append(eraser.plan(scope)))
         return reason or found[0]
 
     def _kept(
@@ -157,19 +169,6 @@ class Round:
                 kept |= book.count_before(link(), scope.erasure, rows)
         return kept
 
-    def _erased(self, eraser: Eraser, plan: Plan, before: Mapping[str, int]) -> list[Line]:
-        made: list[Line] = []
-
-        def step() -> None:
-            passing(f"counted_{eraser.name}")
-            eraser.erase(plan)
-            passing(f"observing_{eraser.name}")
-            made.extend(_looked(eraser, plan.scope, before))
-
-        reason = _guarded(eraser, plan.scope, step)
-        passing(f"erased_{eraser.name}")
-        return lines.still_open(eraser, before, reason) if reason else made
-
 
 Renew = Callable[[], None]
 
@@ -195,28 +194,17 @@ def renewing(renew: Callable[[], object], seconds: float) -> Renew:
     return now_and_then
 
 
-def _join(others: Sequence[Future[dict[str, list[Line]]]], renew: Renew) -> None:
+def _emptied(work: Work, erasers: Sequence[Eraser], renew: Renew) -> dict[str, list[Line]]:
+    """Empty stores, then ask each again."""
+    for one in erasers:
+        work.empty(one)
+        renew()
+    return {one.name: work.look(one) for one in erasers}
+
+
+def _join(others: Sequence[Future[Any]], renew: Renew) -> None:
+    """Wait for all; what failed is raised."""
     while wait(others, timeout=1.0).not_done:
         renew()
-
-
-def _looked(eraser: Eraser, scope: Scope, before: Mapping[str, int]) -> list[Line]:
-    at = datetime.now(UTC)
-    return [lines.made(eraser, seen, before.get(seen.entry, 0), at, scope.kind) for seen in eraser.observe(scope)]
-
-
-def _guarded(eraser: Eraser, scope: Scope, step: Callable[[], None]) -> str:
-    """Take a step; give the fixed word for why it failed, or none."""
-    try:
-        step()
-    except (TransientError, UnknownOutcome) as error:
-        logger.warning("erasure %s: %s waits: %s", scope.erasure.hex(), eraser.name, error)
-        return "unavailable"
-    except ConfigurationError as error:
-        logger.warning("erasure %s: %s: %s", scope.erasure.hex(), eraser.name, error)
-        return "misconfigured"
-    except Exception as error:
-        # The message may quote a value; the kind says enough to look further.
-        logger.warning("erasure %s: %s failed: %s", scope.erasure.hex(), eraser.name, type(error).__name__)
-        return "failed"
-    return ""
+    for other in others:
+        other.result()

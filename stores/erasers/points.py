@@ -65,7 +65,7 @@ class PointsEraser:
         return Plan(scope, {_POINTS: written, _LEDGER: rows})
 
     def erase(self, plan: Plan) -> None:
-        """Delete the points, see that none is left, and only then the ids that lead to them.
+        """Delete the points, and only once the index says that it has, the ids that lead to them.
 
         Raises:
             TransientError: an indexer may still write a point: its intent is open.
@@ -73,20 +73,25 @@ class PointsEraser:
         scope = plan.scope
         if scope.handle is None:
             return
-        removed = False
-        last = b""
-        while page := self._page(scope.handle, last):
-            self._index.delete(page)
-            last, removed = page[-1], True
-            if len(page) < _PAGE:
-                break
-        if self._index.count(scope.handle):
-            removed = True
-            self._index.delete_scope(scope.handle, scope.epoch)
-            if self._index.count(scope.handle):
-                raise TransientError("the index still counts points of an erased handle")
+        removed = self._deleted(scope, scope.handle)
         if self._forgotten(scope, removed=removed):
             self._note(scope)
+
+    def _deleted(self, scope: Scope, handle: bytes) -> bool:
+        """Delete by the ledger's ids and by filter; False where neither knows of anything."""
+        last = b""
+        while len(page := self._page(handle, last)) == _PAGE:
+            self._index.delete(page)
+            last = page[-1]
+        if page or last:
+            self._index.delete_scope(handle, scope.epoch, page)
+            return True
+        if not self._index.count(handle):
+            return False
+        self._index.delete_scope(handle, scope.epoch)
+        if self._index.count(handle):
+            raise TransientError("the index still counts points of an erased handle")
+        return True
 
     def observe(self, scope: Scope) -> Sequence[Observation]:
         """Page through whatever carries the handle, and count the ledger in another session."""
