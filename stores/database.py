@@ -38,6 +38,7 @@ _SETTINGS = (
 )
 
 Connection = psycopg.Connection[tuple[Any, ...]]
+Cursor = psycopg.Cursor[tuple[Any, ...]]
 
 
 class BinaryCursor(psycopg.Cursor[tuple[Any, ...]]):

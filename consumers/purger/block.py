@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 from psycopg.types.json import Jsonb
 
@@ -13,7 +14,7 @@ from consumers.purger.faults import passing
 from consumers.purger.planning import Found
 from schemas.events import Change
 from schemas.topics import CHANGES
-from schemas.words import MemoryStatus
+from schemas.words import ErasureState, MemoryStatus
 from stores.database import Connection
 from stores.subjects import lock_refs
 from stores.vault import Vault
@@ -31,7 +32,14 @@ Counting = Callable[[bytes | None, int], Callable[[], Found]]
 """Begins to count what lies under a handle and epoch; what it gives waits for the counts."""
 
 
-def block(conn: Connection, vault: Vault, held: book.Held, ends: Ends, counting: Counting | None = None) -> None:
+def block(
+    conn: Connection,
+    vault: Vault,
+    held: book.Held,
+    ends: Ends,
+    counting: Counting | None = None,
+    heir: str | None = None,
+) -> book.Held | None:
     """End the subject's epoch under its exclusive lock, and let go of the saga.
 
     The ends are read after the lock is held: whatever was written under the old epoch came from a
@@ -43,6 +51,10 @@ def block(conn: Connection, vault: Vault, held: book.Held, ends: Ends, counting:
         held: whose.
         ends: reads where the inbound logs end.
         counting: where there is no plan yet; it is counted meanwhile, while nobody can add anything.
+        heir: session that goes on with what was counted here.
+
+    Returns:
+        What the heir holds from now on; None where nobody does.
 
     Raises:
         PartUnavailable: the broker did not answer in time.
@@ -51,8 +63,11 @@ def block(conn: Connection, vault: Vault, held: book.Held, ends: Ends, counting:
     if subject is None:
         raise ValueError("only a subject can be blocked")
     with conn.pipeline(), book.durable(conn):
+        ours = conn.execute(book.SQL.still_held, {"id": held.id, "owner": held.owner})
         lock_refs(conn, exclusive=[held.lock or 0])
         row = conn.execute(book.SQL.subject_to_block, (subject,)).fetchone()
+        if ours.fetchone() is None:
+            return None
         handle, epoch, fence = row or (None, 1, {})
         life = _life(conn, held, handle, epoch)
         planned = counting(*life) if counting else None
@@ -65,11 +80,29 @@ def block(conn: Connection, vault: Vault, held: book.Held, ends: Ends, counting:
             passing("planned")
         values = {"ref": subject, "fence": Jsonb(reached), "at": held.requested_at}
         conn.execute(book.SQL.block_subject, values)
-        book.set_blocked(conn, held, life, reached, plan)
+        marked = book.set_blocked(conn, held, life, reached, plan)
         if handle is not None:
             outbox.put(conn, CONSUMER, [blocked_handle(handle, epoch)])
-        book.release(conn, held, 0, 0)
+        if heir and plan:
+            book.hand_over(conn, held, heir)
+        else:
+            book.release(conn, held, 0, 0)
     passing("blocked")
+    at = marked.fetchone()
+    if not (heir and plan and at):
+        return None
+    return replace(
+        held,
+        owner=heir,
+        state=ErasureState.BLOCKED,
+        handle=life[0],
+        epoch=life[1],
+        fence=reached,
+        plan=plan[0],
+        plan_digest=plan[1],
+        blocked_at=at[0],
+        known=book.Known({}, {}, plan[0]),
+    )
 
 
 def _life(conn: Connection, held: book.Held, handle: bytes | None, epoch: int) -> tuple[bytes | None, int]:

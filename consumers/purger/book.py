@@ -13,7 +13,7 @@ from psycopg.types.json import Jsonb
 
 from schemas.eraser import Kind, Line, Scope
 from schemas.words import ErasureState, OwnKind, SelectorKind
-from stores.database import Connection, columns
+from stores.database import Connection, Cursor, columns
 from stores.sql import load
 
 SQL = load("consumers.purger", "purger.sql")
@@ -86,6 +86,12 @@ class Held:
         )
 
 
+def named(conn: Connection) -> str:
+    """Set a new session up, and give the name under which it holds erasures."""
+    row = conn.execute(SQL.session).fetchone()
+    return str(row[1]) if row else ""
+
+
 def take(conn: Connection, erasure: bytes) -> Held | None:
     """Take the lease, or renew it; None where another session holds it."""
     row = conn.execute(SQL.lease, {"id": erasure, "seconds": LEASE_SECONDS}).fetchone()
@@ -120,6 +126,11 @@ def release(conn: Connection, held: Held, seconds: float, attempts: int) -> None
     conn.execute(SQL.release, values)
 
 
+def hand_over(conn: Connection, held: Held, heir: str) -> None:
+    """Let another session hold it, from the commit on."""
+    conn.execute(SQL.hand_over, {"id": held.id, "owner": held.owner, "heir": heir, "seconds": LEASE_SECONDS})
+
+
 def set_plan(conn: Connection, held: Held, counts: Mapping[str, int], digest: str) -> None:
     """Keep what was found when the request was accepted."""
     values = {"id": held.id, "owner": held.owner, "plan": Jsonb(dict(counts)), "digest": digest}
@@ -132,8 +143,8 @@ def set_blocked(
     life: tuple[bytes | None, int],
     fence: Mapping[str, int],
     plan: tuple[Mapping[str, int], str] | None = None,
-) -> None:
-    """Say that a subject is fenced, in the transaction that does it.
+) -> Cursor:
+    """Say that a subject is fenced, in the transaction that does it; gives the time of it, where it is still ours.
 
     Args:
         conn: the saga's.
@@ -152,7 +163,7 @@ def set_blocked(
         "plan": None if counts is None else Jsonb(dict(counts)),
         "digest": digest,
     }
-    conn.execute(SQL.block_erasure, values)
+    return conn.execute(SQL.block_erasure, values)
 
 
 def refuse_plan(conn: Connection, held: Held) -> None:

@@ -24,7 +24,7 @@ from schemas.errors import InvalidEvent
 from schemas.events import Deletion
 from schemas.settings import Settings
 from schemas.topics import ACKS, DELETIONS, DERIVATIONS
-from schemas.words import ErasureState
+from schemas.words import ErasureState, SelectorKind
 from stores.database import columns
 from streams.codec import Message, Position, Record, decode
 from streams.metrics import ERASURE_OLDEST, ERASURES
@@ -129,7 +129,8 @@ class Purger(BaseConsumer[Ready, State, Result]):
                 tx.execute(book.SQL.insert_tenants, ([request.tenant for request in accepted],))
                 people = [(r.subject, r.tenant, r.lock) for r in accepted if r.subject is not None]
                 tx.execute(book.SQL.insert_subjects, columns(people, 3))
-                tx.execute(book.SQL.insert_erasures, columns([_row(r) for r in accepted], 14))
+                rows = columns([_row(r) for r in accepted], 14)
+                tx.execute(book.SQL.insert_erasures, (self._parts.session(), *rows))
             if result.decided.cancelled:
                 tx.execute(book.SQL.cancel, (list(result.decided.cancelled),))
         outside_store.write(tx, result.verdict)
@@ -137,13 +138,14 @@ class Purger(BaseConsumer[Ready, State, Result]):
 
     def settle(self, result: Result) -> None:
         """Block right after the batch, without waiting for stores; the thread does the rest."""
-        accepted = [request.id for request in result.decided.accepted]
+        accepted = result.decided.accepted
+        blocked: list[bytes | book.Held] = []
         if accepted:
             saga = self._parts.saga()
-            for erasure in accepted:
-                saga.block_now(erasure)
+            for request in accepted:
+                blocked.append(saga.block_now(_held(request, saga.session), self._driver.session) or request.id)
         if accepted or result.verdict.urgent:
-            self._driver.wake(accepted)
+            self._driver.wake(blocked)
 
     def tick(self, tx: Tx) -> Sequence[Message]:
         """Take up what edits took away; show how many erasures are in which state, and the oldest one's age."""
@@ -160,6 +162,32 @@ class Purger(BaseConsumer[Ready, State, Result]):
         if lookup is None:
             raise RuntimeError("the vault drew no lookup key")
         return intake.request_of(record, event, lookup)
+
+
+def _held(request: Request, owner: str) -> book.Held:
+    """What the row says that was just written for ``owner``."""
+    return book.Held(
+        owner=owner,
+        id=request.id,
+        tenant=request.tenant,
+        subject=request.subject,
+        lock=request.lock,
+        kind=request.kind or SelectorKind.SUBJECT,
+        tag=request.tag,
+        state=ErasureState.PLANNED,
+        handle=None,
+        epoch=None,
+        fence=None,
+        plan=None,
+        plan_digest=None,
+        requested_at=request.requested_at,
+        deadline=deadline_of(request),
+        not_before=not_before(request),
+        blocked_at=None,
+        attempts=0,
+        expected_digest=request.expected_digest,
+        known=book.Known({}, {}),
+    )
 
 
 def _row(request: Request) -> tuple[object, ...]:

@@ -10,7 +10,7 @@ import math
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from consumers.purger import book
 from consumers.purger.registry import Parts
@@ -65,7 +65,12 @@ class Driver:
         for lane in self._lanes:
             lane.start()
 
-    def wake(self, erasures: Iterable[bytes] = ()) -> None:
+    @property
+    def session(self) -> str | None:
+        """The name under which the thread that erases holds what it is given; None while it has no connection."""
+        return self._lanes[0].session
+
+    def wake(self, erasures: Iterable[bytes | book.Held] = ()) -> None:
         """Something is to be erased now: these, and what the book says."""
         self._pace.erasing()
         self._lanes[0].wake(erasures)
@@ -86,7 +91,8 @@ class Lane:
         self._settings, self._pace = settings, pace
         self._watched = watched
         self._wake = threading.Event()
-        self._told: deque[bytes] = deque()
+        self._told: deque[bytes | book.Held] = deque()
+        self.session: str | None = None
         self._stopped = threading.Event()
         self._next_sweep = time.monotonic() + _FIRST_SWEEP_SECONDS
         self._next_expiry = time.monotonic()
@@ -96,7 +102,7 @@ class Lane:
         """Start the thread."""
         self._thread.start()
 
-    def wake(self, erasures: Iterable[bytes] = ()) -> None:
+    def wake(self, erasures: Iterable[bytes | book.Held] = ()) -> None:
         """Something is due now."""
         self._told.extend(erasures)
         self._wake.set()
@@ -124,6 +130,7 @@ class Lane:
                 logger.error("erasures wait: %s", type(error).__name__)
                 self._wake.wait(_IDLE_SECONDS)
             finally:
+                self.session = None
                 parts.close()
 
     def _rounds(self, parts: Parts) -> None:
@@ -137,7 +144,9 @@ class Lane:
                     self._pace.erasing()
                 if self._stopped.is_set():
                     return
-                parts.saga().advance(erasure)
+                saga = parts.saga()
+                self.session = saga.session
+                saga.advance(erasure)
             if not found:
                 if self._watched:
                     self._sweep(parts)
@@ -145,7 +154,7 @@ class Lane:
                     continue
                 self._wake.wait(_IDLE_SECONDS)
 
-    def _due(self, parts: Parts) -> list[bytes]:
+    def _due(self, parts: Parts) -> Sequence[bytes | book.Held]:
         """What the thread was told of, which saves asking, else what the book says."""
         if self._told:
             return [self._told.popleft()]

@@ -16,11 +16,13 @@ SELECT DISTINCT * FROM unnest(%s::bytea[], %s::bytea[], %s::bigint[])
 ON CONFLICT DO NOTHING;
 
 -- name: insert_erasures
-INSERT INTO erasures (id, tenant, subject, lock, kind, selector, tag, requested_at, deadline,
-                      not_before, expected_digest, log, part, pos)
-SELECT * FROM unnest(%s::bytea[], %s::bytea[], %s::bytea[], %s::bigint[], %s::text[], %s::bytea[],
-                     %s::bytea[], %s::timestamptz[], %s::timestamptz[], %s::timestamptz[],
-                     %s::text[], %s::smallint[], %s::integer[], %s::bigint[])
+-- Held by the session that is about to block them; a little longer than that may wait for a lock.
+INSERT INTO erasures (lease_owner, lease_until, id, tenant, subject, lock, kind, selector, tag, requested_at,
+                      deadline, not_before, expected_digest, log, part, pos)
+SELECT %s, now() + interval '15 s', *
+FROM unnest(%s::bytea[], %s::bytea[], %s::bytea[], %s::bigint[], %s::text[], %s::bytea[],
+            %s::bytea[], %s::timestamptz[], %s::timestamptz[], %s::timestamptz[],
+            %s::text[], %s::smallint[], %s::integer[], %s::bigint[])
 ON CONFLICT DO NOTHING;
 
 -- name: cancel
@@ -52,6 +54,11 @@ UPDATE erasures SET lease_owner = NULL, lease_until = NULL, attempts = %(attempt
        next_at = now() + make_interval(secs => %(seconds)s)
 WHERE id = %(id)s AND lease_owner = %(owner)s;
 
+-- name: hand_over
+UPDATE erasures SET lease_owner = %(heir)s, lease_until = now() + make_interval(secs => %(seconds)s), attempts = 0,
+       next_at = now()
+WHERE id = %(id)s AND lease_owner = %(owner)s;
+
 -- name: put_off
 UPDATE erasures SET lease_owner = NULL, lease_until = NULL, attempts = 0, next_at = %(at)s
 WHERE id = %(id)s AND lease_owner = %(owner)s;
@@ -77,6 +84,9 @@ SELECT handle, epoch, fence FROM subjects WHERE ref = %s;
 -- with its key still in the vault.
 SELECT handle, epoch, fence FROM subjects WHERE ref = %s FOR UPDATE;
 
+-- name: still_held
+SELECT FROM erasures WHERE id = %(id)s AND lease_owner = %(owner)s AND state = 'planned';
+
 -- name: unfinished_handle
 -- A second request meets a subject whose handle an earlier one has cleared but not yet emptied.
 SELECT handle, epoch FROM erasures
@@ -96,7 +106,8 @@ UPDATE erasures
 SET state = 'blocked', handle = %(handle)s, epoch = %(epoch)s, fence = %(fence)s,
     blocked_at = clock_timestamp(), plan = COALESCE(%(plan)s, plan),
     plan_digest = COALESCE(%(digest)s, plan_digest)
-WHERE id = %(id)s AND lease_owner = %(owner)s AND state = 'planned';
+WHERE id = %(id)s AND lease_owner = %(owner)s AND state = 'planned'
+RETURNING blocked_at;
 
 -- name: set_state
 UPDATE erasures SET state = %(state)s WHERE id = %(id)s AND lease_owner = %(owner)s;

@@ -42,10 +42,14 @@ from streams.topics import admin_client
 
 @dataclass
 class Link:
-    """A connection in autocommit mode that is opened when needed and again when it broke."""
+    """A connection in autocommit mode that is opened when needed and again when it broke.
+
+    ``session`` is the name under which the open one holds erasures.
+    """
 
     dsn: str
     name: str
+    session: str = field(default="", init=False)
     _conn: Connection | None = field(default=None, init=False)
     _opening: Lock = field(default_factory=Lock, init=False)
 
@@ -54,7 +58,7 @@ class Link:
         with self._opening:
             if self._conn is None or self._conn.closed:
                 self._conn = connect(self.dsn, autocommit=True, application=self.name)
-                self._conn.execute(book.SQL.session)
+                self.session = book.named(self._conn)
             return self._conn
 
     def close(self) -> None:
@@ -143,6 +147,11 @@ class Parts:
             self._numbers |= number_logs(self.observing(), found)
         return spelled(found, self._numbers)
 
+    def session(self) -> str:
+        """The name under which the saga's own connection holds erasures."""
+        self.erasing()
+        return self.erasing.session
+
     def saga(self) -> Saga:
         """The saga over these parts, made anew only where one of them was."""
         conn = self.erasing()
@@ -156,7 +165,8 @@ class Parts:
             some = self.narrow_erasers()
             batch = Batch(conn, self.vault, rules, policy.retention)
             expiry = Expiry(conn, batch, [Added(one, self.erasing) for one in some])
-            saga = Saga(conn, self.vault, self.erasers(), some, narrow, expiry, notary, self._round(conn), self.ends)
+            session, round_ = self.erasing.session, self._round(conn)
+            saga = Saga(conn, session, self.vault, self.erasers(), some, narrow, expiry, notary, round_, self.ends)
             self._made = (parts, saga)
         return self._made[1]
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
+from typing import TypeVar
 
 from consumers.purger import book, lines
 from consumers.purger.block import Ends, block
@@ -22,6 +23,8 @@ from schemas.errors import TransientError, UnknownOutcome
 from schemas.words import ErasureState, LineStatus, OwnKind, SelectorKind
 from stores.database import Connection, translate
 from stores.vault import Vault
+
+T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
@@ -40,10 +43,12 @@ _UNDER_WAY = 0.1
 class Saga:
     """All that the steps need.
 
-    ``erasers`` are in order, keys after what they open; ``some`` are those of a narrow selector.
+    ``session`` is the name under which the connection holds erasures; ``erasers`` are in order, keys after what they
+    open; ``some`` are those of a narrow selector.
     """
 
     conn: Connection
+    session: str
     vault: Vault
     erasers: Sequence[Eraser]
     some: Sequence[Eraser]
@@ -53,30 +58,46 @@ class Saga:
     round: Round
     ends: Ends
 
-    def block_now(self, erasure: bytes) -> None:
-        """Plan and block a request that was just accepted; what fails is taken up by `advance`."""
-        self._guarded(erasure, self._until_blocked)
+    def block_now(self, erasure: bytes | book.Held, heir: str | None = None) -> book.Held | None:
+        """Plan and block a request that was just accepted; what fails is taken up by `advance`.
 
-    def advance(self, erasure: bytes) -> None:
+        Returns:
+            What the session ``heir`` holds now and is to go on with; None where nobody does.
+        """
+        held = self._taken(erasure)
+        return self._guarded(held, partial(self._until_blocked, heir)) if held else None
+
+    def advance(self, erasure: bytes | book.Held) -> None:
         """Take an erasure as far as it goes now."""
-        self._guarded(erasure, self._all_steps)
+        held = self._taken(erasure)
+        if held:
+            self._guarded(held, self._all_steps)
 
-    def _guarded(self, erasure: bytes, step: Callable[[book.Held], object]) -> None:
-        with translate():
-            held = book.take(self.conn, erasure)
-        if held is None:
-            return
+    def _taken(self, erasure: bytes | book.Held) -> book.Held | None:
+        """What of a whole subject is held already needs not be taken: `block` looks again."""
+        if isinstance(erasure, bytes):
+            with translate():
+                return book.take(self.conn, erasure)
+        ours = erasure.owner == self.session and erasure.kind is SelectorKind.SUBJECT
+        return erasure if ours else self._taken(erasure.id)
+
+    def _guarded(self, held: book.Held, step: Callable[[book.Held], T]) -> T | None:
         try:
             with translate():
-                step(held)
+                return step(held)
         except (TransientError, UnknownOutcome) as error:
             logger.warning("erasure %s waits: %s", held.id.hex(), error)
             with translate():
                 book.release(self.conn, held, _pause(held.attempts), held.attempts + 1)
+            return None
 
-    def _until_blocked(self, held: book.Held) -> None:
-        if not self._block(held) or held.kind is not SelectorKind.SUBJECT:
+    def _until_blocked(self, heir: str | None, held: book.Held) -> book.Held | None:
+        blocked = self._block(held, heir)
+        if isinstance(blocked, book.Held):
+            return blocked
+        if not blocked or held.kind is not SelectorKind.SUBJECT:
             book.release(self.conn, held, 0, 0)
+        return None
 
     def _all_steps(self, held: book.Held) -> None:
         if held.kind is OwnKind.EXPIRY and held.state in (ErasureState.PLANNED, *_WORKING):
@@ -92,7 +113,7 @@ class Saga:
         elif held.state in (ErasureState.VERIFIED, ErasureState.FINAL):
             self._watch(held)
 
-    def _block(self, held: book.Held) -> bool:
+    def _block(self, held: book.Held, heir: str | None = None) -> book.Held | bool:
         """Plan, then block; False where that is done already, refused, or a grace period still runs."""
         if held.state is not ErasureState.PLANNED:
             return False
@@ -106,7 +127,8 @@ class Saga:
         if held.kind is SelectorKind.TENANT:
             block_all(self.conn, self.vault, held, self.ends)
         elif held.kind is SelectorKind.SUBJECT:
-            block(self.conn, self.vault, held, self.ends, partial(self._counting, held) if beside else None)
+            counting = partial(self._counting, held) if beside else None
+            return block(self.conn, self.vault, held, self.ends, counting, heir) or True
         else:
             self.narrow.begin(held)
         return True
