@@ -13,6 +13,7 @@ from base64 import urlsafe_b64decode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 
 import orjson
@@ -106,8 +107,13 @@ def sign(facts: Facts, lines: Sequence[Line], key: Ed25519PrivateKey) -> Signed:
     )
     payload = _statement(facts, rows, hashlib.sha256(evidence).hexdigest())
     envelope = Envelope(payload, PAYLOAD_TYPE, {})
-    envelope.sign(CryptoSigner(key))
+    envelope.sign(_signer(key))
     return Signed(orjson.dumps(envelope.to_dict()), evidence, hashlib.sha256(payload).digest())
+
+
+@cache
+def _signer(key: Ed25519PrivateKey) -> CryptoSigner:
+    return CryptoSigner(key)
 
 
 def _statement(facts: Facts, rows: list[dict[str, Any]], evidence: str) -> bytes:
@@ -128,7 +134,8 @@ def _statement(facts: Facts, rows: list[dict[str, Any]], evidence: str) -> bytes
         "lines": rows,
     }
     subject = ResourceDescriptor(name=EVIDENCE, digest={"sha256": evidence})
-    statement = Statement([subject.pb], PREDICATE_TYPE, predicate)
+    # Its rules are about the statement around the predicate, whose every line it would copy.
+    statement = Statement([subject.pb], PREDICATE_TYPE, {"erasureId": facts.erasure_id})
     statement.validate()
     # Written from our own values: protobuf's JSON would turn every count into a float.
     document = {

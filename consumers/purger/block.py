@@ -72,17 +72,17 @@ def block(
         life = _life(conn, held, handle, epoch)
         planned = counting(*life) if counting else None
         reached = later(fence, ends())
-        # The vault first: after a restore of PostgreSQL it is what says that this took place.
+        values = {"ref": subject, "fence": Jsonb(reached), "at": held.requested_at}
+        conn.execute(book.SQL.block_subject, values)
+        if handle is not None:
+            outbox.put(conn, CONSUMER, [blocked_handle(handle, epoch)])
+        # The vault before the commit: after a restore of PostgreSQL it is what says that this took place.
         vault.record_fences([Fence(subject, epoch, handle, reached)])
         passing("vault_blocked")
         plan = planned() if planned else None
         if plan:
             passing("planned")
-        values = {"ref": subject, "fence": Jsonb(reached), "at": held.requested_at}
-        conn.execute(book.SQL.block_subject, values)
         marked = book.set_blocked(conn, held, life, reached, plan)
-        if handle is not None:
-            outbox.put(conn, CONSUMER, [blocked_handle(handle, epoch)])
         if heir and plan:
             book.hand_over(conn, held, heir)
         else:

@@ -198,7 +198,7 @@ def known(conn: Connection, erasure: bytes) -> Known:
 
 def save_lines(conn: Connection, erasure: bytes, lines: Iterable[Line]) -> None:
     """Write what is known now of each line."""
-    conn.execute(SQL.save_lines, (erasure, Jsonb([_values(line) for line in lines])))
+    conn.execute(SQL.save_lines, (erasure, Jsonb([_values(line) for line in lines], orjson.dumps)))
 
 
 def put_off(conn: Connection, held: Held, at: datetime | None) -> None:
