@@ -37,6 +37,8 @@ MEMORIES = 100
 KEPT = 10
 """Answers that the cache keeps of each subject, beside one session window."""
 _HOUR_MS = 3_600_000
+_POLL_SECONDS = 0.02
+"""Between two looks whether a purge is done: they want the same processors as what is measured."""
 _TIMES = """
 SELECT extract(epoch FROM blocked_at - requested_at), extract(epoch FROM verified_at - requested_at)
 FROM erasures WHERE id = %s
@@ -130,7 +132,7 @@ class Bench:
         while not (row := self.conn.execute(query, (erasure,)).fetchone()) or not row[0]:
             if time.monotonic() > until:
                 raise TimeoutError("an erasure was not verified in time")
-            time.sleep(0.005)
+            time.sleep(_POLL_SECONDS)
 
     def close(self) -> None:
         """Close everything."""
