@@ -46,3 +46,79 @@ def test_what_lies_on_another_server_is_hidden() -> None:
     assert look(told(remote=[{"peer_id": 2}]), "memories").hidden
     assert look(told(local=None), "memories").hidden
     assert look({"id": "x"}, "memories").hidden
+
+
+SERVER = {
+    "id": "e4cc039c-0312-4950-b188-7c534595eb18",
+    "app": {"name": "qdrant", "version": "1.18.3"},
+    "collections": {
+        "number_of_collections": 1,
+        "collections": [
+            {
+                "id": "memories",
+                "init_time_ms": 11,
+                "config": {
+                    "optimizer_config": {
+                        "deleted_threshold": 0.0,
+                        "vacuum_min_vector_number": 100,
+                        "default_segment_number": 2,
+                        "max_segment_size": None,
+                        "indexing_threshold": 10000,
+                        "flush_interval_sec": 1,
+                    },
+                    "wal_config": {"wal_capacity_mb": 1, "wal_segments_ahead": 0, "wal_retain_closed": 1},
+                },
+                "shards": [
+                    {
+                        "id": 0,
+                        "key": None,
+                        "local": {
+                            "variant_name": "local shard",
+                            "status": "green",
+                            "segments": [
+                                {
+                                    "info": {
+                                        "uuid": "d78e1237-228f-4a1d-a5de-6837fd0a4dc7",
+                                        "segment_type": "plain",
+                                        "num_vectors": 104,
+                                        "num_points": 104,
+                                        "num_deleted_vectors": 0,
+                                        "is_appendable": True,
+                                    },
+                                    "vector_index_searches": [{"index_name": ""}],
+                                },
+                                {
+                                    "info": {
+                                        "uuid": "f7ab9615-2f8f-45a6-ba40-7b7946903388",
+                                        "segment_type": "plain",
+                                        "num_vectors": 92,
+                                        "num_points": 92,
+                                        "num_deleted_vectors": 5,
+                                        "is_appendable": True,
+                                    },
+                                    "vector_index_searches": [{"index_name": ""}],
+                                },
+                            ],
+                            "optimizations": {"status": "ok", "optimizations": {"count": 0}, "log": []},
+                            "update_queue": {"length": 0, "op_num": 42},
+                        },
+                        "remote": [],
+                        "replicate_states": {"3050289606747301": "Active"},
+                        "partial_snapshot": {"ongoing_create_snapshot_requests": 0, "is_recovering": False},
+                    }
+                ],
+                "transfers": [],
+                "resharding": [],
+            }
+        ],
+    },
+}
+"""What Qdrant 1.18.3 told of a collection, shortened: without much that `qdrant-client`'s models of it ask for."""
+
+
+def test_what_a_server_tells_is_read() -> None:
+    seen = look(SERVER, "memories")
+    small = "f7ab9615-2f8f-45a6-ba40-7b7946903388"
+    assert seen.names == {"d78e1237-228f-4a1d-a5de-6837fd0a4dc7", small}
+    assert seen.dirty == {small} == seen.stuck
+    assert not (seen.busy or seen.hidden or seen.embedded) and seen.log_seconds == 3
