@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from consumers.purger import book
 from consumers.purger.consumer import Purger, Ready
 from consumers.purger.driver import Driver
 from consumers.purger.dryrun import as_requested
@@ -279,6 +280,39 @@ def test_a_whole_tenant_goes_and_its_neighbour_stays(hand: Hand) -> None:
     assert hand.finish(erasure) == "final"
     newest = verify(hand.receipts(erasure)[-1][0], load_keys(public_keys_file(hand.settings).read_bytes()))
     assert newest.as_json()["stores"]["qdrant"]["proven"] == ["absent", "compacted", "fenced", "spoiled"]
+
+
+def test_who_blocks_hands_on_what_it_holds_and_nobody_else_gets_it(hand: Hand) -> None:
+    hand.send(forget("whoever"))  # the broker answers from here on
+    gone = seed(hand.settings, "t1", "hedy", 2)
+    [lane, _], stranger = hand.purger._driver._lanes, Parts.open(hand.settings)
+    lane._told.clear()
+    lane.session = hand.parts.session()
+    erasure = hand.send(forget("hedy"))
+    [held] = lane._told
+    assert isinstance(held, book.Held) and held.owner == lane.session
+    assert held.known.planned["postgres.memories"] == 2
+    stranger.saga().advance(erasure)
+    stranger.saga().advance(held)
+    assert hand.row(erasure)[0] == "blocked" and rows_of(hand, gone)
+    hand.parts.saga().advance(held)
+    assert hand.row(erasure)[0] == "verified" and not rows_of(hand, gone)
+    stranger.close()
+
+
+def test_what_an_heir_leaves_is_taken_up_by_whoever_comes(hand: Hand) -> None:
+    hand.send(forget("whoever"))
+    seed(hand.settings, "t1", "ida", 2)
+    heir = Parts.open(hand.settings)
+    hand.purger._driver._lanes[0].session = heir.session()
+    erasure = hand.send(forget("ida"))
+    assert hand.advance(erasure) == "blocked"
+    heir.close()
+    until = time.monotonic() + 10
+    while hand.advance(erasure) == "blocked":
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    assert hand.row(erasure)[0] == "verified"
 
 
 def test_what_comes_back_is_found_and_erased_again(hand: Hand) -> None:
