@@ -262,7 +262,7 @@ class VectorIndex:
 
     def look(self) -> Look:
         """Look at the segments: which there are, and which of them still hold deleted points."""
-        # The client's models of telemetry do not fit what a server answers (1.18 and 1.19): they ask for more.
+        # The client's models of telemetry ask for more than a server tells (1.20 of 1.18.3).
         asked = self._client.service_api.api_client
         with translated():
             told = asked.request(type_=dict[str, Any], method="GET", url="/telemetry", params={"details_level": "10"})

@@ -13,7 +13,7 @@ from psycopg.types.json import Jsonb
 
 from schemas.eraser import Kind, Line, Scope
 from schemas.words import ErasureState, OwnKind, SelectorKind
-from stores.database import Connection, Cursor, columns
+from stores.database import Connection, Cursor, columns, value
 from stores.sql import load
 
 SQL = load("consumers.purger", "purger.sql")
@@ -88,8 +88,7 @@ class Held:
 
 def named(conn: Connection) -> str:
     """Set a new session up, and give the name under which it holds erasures."""
-    row = conn.execute(SQL.session).fetchone()
-    return str(row[1]) if row else ""
+    return str(value(conn, SQL.session))
 
 
 def take(conn: Connection, erasure: bytes) -> Held | None:

@@ -143,7 +143,9 @@ class Purger(BaseConsumer[Ready, State, Result]):
         if accepted:
             saga = self._parts.saga()
             for request in accepted:
-                blocked.append(saga.block_now(_held(request, saga.session), self._driver.session) or request.id)
+                whole = request.kind is SelectorKind.SUBJECT
+                held = _held(request, saga.session) if whole else request.id
+                blocked.append(saga.block_now(held, self._driver.session) or request.id)
         if accepted or result.verdict.urgent:
             self._driver.wake(blocked)
 
@@ -165,14 +167,14 @@ class Purger(BaseConsumer[Ready, State, Result]):
 
 
 def _held(request: Request, owner: str) -> book.Held:
-    """What the row says that was just written for ``owner``."""
+    """What the row says of a whole subject that was just written for ``owner``; `block` sees whether it still does."""
     return book.Held(
         owner=owner,
         id=request.id,
         tenant=request.tenant,
         subject=request.subject,
         lock=request.lock,
-        kind=request.kind or SelectorKind.SUBJECT,
+        kind=SelectorKind.SUBJECT,
         tag=request.tag,
         state=ErasureState.PLANNED,
         handle=None,

@@ -32,7 +32,7 @@ WHERE id = ANY(%s) AND state = 'planned';
 -- name: session
 -- What a session does may be lost in a crash and is done again; what may not (`book.durable`) waits for the disk, and
 -- everything before it with it. It signs what it holds with a name that no other session ever has.
-SELECT set_config('synchronous_commit', 'off', false), set_config('obelus.session', pid || '/' || backend_start, false)
+SELECT set_config('obelus.session', pid || '/' || backend_start, false), set_config('synchronous_commit', 'off', false)
 FROM pg_stat_get_activity(pg_backend_pid());
 
 -- name: lease

@@ -91,15 +91,11 @@ class Round:
         some = [one for one in erasers if one.name in lane.names]
         emptied: Future[None] = Future()
 
-        def empty() -> Work:
-            work = self._counted(lane.link, some, scope, known)
-            for one in some:
-                work.empty(one)
-            return work
-
         def run() -> dict[str, list[Line]]:
             try:
-                work = empty()
+                work = self._counted(lane.link, some, scope, known)
+                for one in some:
+                    work.empty(one)
             except BaseException as error:
                 emptied.set_exception(error)
                 raise

@@ -74,12 +74,11 @@ class Saga:
             self._guarded(held, self._all_steps)
 
     def _taken(self, erasure: bytes | book.Held) -> book.Held | None:
-        """What of a whole subject is held already needs not be taken: `block` looks again."""
-        if isinstance(erasure, bytes):
-            with translate():
-                return book.take(self.conn, erasure)
-        ours = erasure.owner == self.session and erasure.kind is SelectorKind.SUBJECT
-        return erasure if ours else self._taken(erasure.id)
+        """What this session holds already needs not be taken."""
+        if isinstance(erasure, book.Held):
+            return erasure if erasure.owner == self.session else self._taken(erasure.id)
+        with translate():
+            return book.take(self.conn, erasure)
 
     def _guarded(self, held: book.Held, step: Callable[[book.Held], T]) -> T | None:
         try:
@@ -92,19 +91,21 @@ class Saga:
             return None
 
     def _until_blocked(self, heir: str | None, held: book.Held) -> book.Held | None:
-        blocked = self._block(held, heir)
-        if isinstance(blocked, book.Held):
-            return blocked
-        if not blocked or held.kind is not SelectorKind.SUBJECT:
+        handed = self._begin(held, heir) if self._ready(held) else None
+        if handed is None:
+            # Changes nothing where it is let go already.
             book.release(self.conn, held, 0, 0)
-        return None
+        return handed
 
     def _all_steps(self, held: book.Held) -> None:
         if held.kind is OwnKind.EXPIRY and held.state in (ErasureState.PLANNED, *_WORKING):
             self.expiry.advance(held, self._prove, self._conclude)
             return
         if held.state is ErasureState.PLANNED:
-            taken = book.take(self.conn, held.id) if self._block(held) else None
+            if not self._ready(held):
+                return
+            self._begin(held)
+            taken = book.take(self.conn, held.id)
             if taken is None:
                 return
             held = taken
@@ -113,25 +114,28 @@ class Saga:
         elif held.state in (ErasureState.VERIFIED, ErasureState.FINAL):
             self._watch(held)
 
-    def _block(self, held: book.Held, heir: str | None = None) -> book.Held | bool:
-        """Plan, then block; False where that is done already, refused, or a grace period still runs."""
+    def _ready(self, held: book.Held) -> bool:
+        """Plan what Block will not count itself; False where it is begun, refused, or a grace period still runs."""
         if held.state is not ErasureState.PLANNED:
             return False
-        beside = held.plan is None and held.kind is SelectorKind.SUBJECT and held.expected_digest is None
-        if held.plan is None and not beside and not self._plan(held):
+        if held.plan is None and not _counted_by_block(held) and not self._plan(held):
             return False
         if held.not_before is not None and held.not_before > datetime.now(UTC):
             wait = (held.not_before - datetime.now(UTC)).total_seconds()
             book.release(self.conn, held, wait, 0)
             return False
+        return True
+
+    def _begin(self, held: book.Held, heir: str | None = None) -> book.Held | None:
+        """Block; gives what ``heir`` holds from then on, where there is one and it needs nothing else."""
         if held.kind is SelectorKind.TENANT:
             block_all(self.conn, self.vault, held, self.ends)
         elif held.kind is SelectorKind.SUBJECT:
-            counting = partial(self._counting, held) if beside else None
-            return block(self.conn, self.vault, held, self.ends, counting, heir) or True
+            counting = partial(self._counting, held) if _counted_by_block(held) else None
+            return block(self.conn, self.vault, held, self.ends, counting, heir)
         else:
             self.narrow.begin(held)
-        return True
+        return None
 
     def _plan(self, held: book.Held) -> bool:
         """Write down what there is; False where that is not what the dry run showed."""
@@ -273,6 +277,11 @@ class Saga:
             book.put_off(self.conn, held, looked)
         else:
             self.notary.issue(self.conn, held, made, state)
+
+
+def _counted_by_block(held: book.Held) -> bool:
+    """A plan that nobody has seen before is counted under the lock of the block."""
+    return held.plan is None and held.kind is SelectorKind.SUBJECT and held.expected_digest is None
 
 
 def _pause(attempts: int) -> float:

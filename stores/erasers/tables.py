@@ -20,10 +20,8 @@ Link = Callable[[], Connection]
 CHUNK = 10_000
 
 _COUNT = "SELECT {name}, (SELECT count(*) FROM {table} WHERE handle = %(handle)s)"
-_DELETE = "DELETE FROM {table} WHERE ctid = ANY(ARRAY(SELECT ctid FROM {table} WHERE handle = %s LIMIT %s))"
-_DELETE_TOO = (
-    "{name} AS (DELETE FROM {table}"
-    " WHERE ctid = ANY(ARRAY(SELECT ctid FROM {table} WHERE handle = %(handle)s LIMIT %(chunk)s)) RETURNING 1)"
+_DELETE = (
+    "DELETE FROM {table} WHERE ctid = ANY(ARRAY(SELECT ctid FROM {table} WHERE handle = %(handle)s LIMIT %(chunk)s))"
 )
 
 
@@ -39,7 +37,7 @@ class TablesEraser:
         self._observing = observing
         self._entries = datamap.of(self.name)
         self._deletes = [_named(_DELETE, entry) for entry in self._entries]
-        self._at_once = _at_once(self._entries)
+        self._at_once = _at_once(self._deletes)
         self._count = " UNION ALL ".join(_named(_COUNT, entry) for entry in self._entries)
 
     def properties(self) -> Properties:
@@ -60,7 +58,7 @@ class TablesEraser:
             conn = self._erasing()
             if sum(plan.counts.values()) > CHUNK or not self._deleted_together(conn, handle):
                 for query in self._deletes:
-                    while conn.execute(query, (handle, CHUNK)).rowcount == CHUNK:
+                    while conn.execute(query, {"handle": handle, "chunk": CHUNK}).rowcount == CHUNK:
                         pass
 
     def observe(self, scope: Scope) -> Sequence[Observation]:
@@ -88,14 +86,11 @@ class TablesEraser:
             return dict(self._observing().execute(self._count, {"handle": scope.handle}).fetchall())
 
 
-def _at_once(entries: Sequence[Entry]) -> str:
-    """One statement for all tables; its one value is the most rows that went from one of them."""
-    steps = [
-        sql.SQL(_DELETE_TOO).format(name=sql.Identifier(f"d{number}"), table=sql.Identifier(entry.place)).as_string()
-        for number, entry in enumerate(entries)
-    ]
-    counts = ", ".join(f"(SELECT count(*) FROM d{number})" for number in range(len(entries)))  # noqa: S608 - numbers
-    return f"WITH {', '.join(steps)} SELECT greatest({counts})"
+def _at_once(deletes: Sequence[str]) -> str:
+    """One statement of all; its one value is the most rows that went from one table."""
+    steps = ", ".join(f"d{number} AS ({delete} RETURNING 1)" for number, delete in enumerate(deletes))
+    counts = ", ".join(f"(SELECT count(*) FROM d{number})" for number in range(len(deletes)))  # noqa: S608 - numbers
+    return f"WITH {steps} SELECT greatest({counts})"
 
 
 def _named(query: str, entry: Entry) -> str:

@@ -12,7 +12,6 @@ import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from qdrant_client import QdrantClient
@@ -21,7 +20,8 @@ from qdrant_client.http.exceptions import UnexpectedResponse
 
 from deploy import parts
 from deploy.embedded.vectors import Vectors
-from stores.vector_segments import look
+from schemas.settings import Settings
+from stores.vectors import VectorIndex
 from tests.stack import short_home
 
 pytestmark = [pytest.mark.integration, pytest.mark.contract]
@@ -406,10 +406,8 @@ def test_an_empty_filter_deletes_nothing(client: QdrantClient, name: str) -> Non
 
 def segments(client: QdrantClient, name: str) -> set[str]:
     """The names of a collection's segments, as telemetry tells them."""
-    # The client's models of it ask for more than a server tells.
-    asked = client.http.service_api.api_client
-    told = asked.request(type_=dict[str, Any], method="GET", url="/telemetry", params={"details_level": "10"})
-    return set(look(told["result"], name).names)
+    with contextlib.closing(VectorIndex(Settings(qdrant=client.init_options["url"]), collection=name)) as index:
+        return set(index.segments())
 
 
 def await_rebuild(client: QdrantClient, name: str, before: set[str]) -> set[str]:

@@ -79,7 +79,7 @@ def test_what_a_server_will_not_rebuild_does_not_keep_an_erasure_open(hand: Hand
     """Nothing more is proven, so only the state says that nothing more is waited for."""
     server = Server(hand.parts.index)
     server.say(stuck=frozenset("a"))
-    hand.parts.index = server  # type: ignore[assignment]
+    hand.parts.index = server
     seed(hand.settings, "t1", "small", 3)
     erasure = hand.send(forget("small"))
     assert hand.advance(erasure) == "verified"

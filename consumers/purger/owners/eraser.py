@@ -51,7 +51,7 @@ class OwnersEraser:
 
     def plan(self, scope: Scope) -> Plan:
         """Count artefacts that descend from the scope, those ordered already among them."""
-        edges, states = _edges_and_states(self._observing, scope)
+        edges, states = _looked(self._observing, scope)
         ordered = sum(count for *_, count in states)
         return Plan(scope, {ARTEFACTS: ordered + len({edge[0] for edge in edges}), EDGES: len(edges)})
 
@@ -71,7 +71,7 @@ class OwnersEraser:
 
     def observe(self, scope: Scope) -> Sequence[Observation]:
         """Look for edges in another session, and at what owners have answered."""
-        edges, states = _edges_and_states(self._observing, scope)
+        edges, states = _looked(self._observing, scope)
         left = len({edge[0] for edge in edges})
         absent = frozenset() if edges else frozenset({Property.ABSENT})
         return [
@@ -80,10 +80,12 @@ class OwnersEraser:
         ]
 
     def _order(self, conn: Connection, scope: Scope) -> None:
-        ids = sorted({edge[0] for edge in _edges(conn, scope)})
+        found, _ = _edges_and_states(conn, scope)
+        ids = sorted({edge[0] for edge in found})
         artefacts = {row[0]: row[1:] for row in conn.execute(SQL.lock_artefacts, (ids,)).fetchall()}
         # Read again: another erasure may have ordered for some of them while the lock was waited for.
-        edges = [edge for edge in _edges(conn, scope) if edge[0] in artefacts]
+        found, _ = _edges_and_states(conn, scope)
+        edges = [edge for edge in found if edge[0] in artefacts]
         conn.execute(SQL.delete_edges, ([edge[0] for edge in edges], [edge[1] for edge in edges]))
         touched = sorted({edge[0] for edge in edges})
         kept = {row[0] for row in conn.execute(SQL.with_parents, (touched,)).fetchall()}
@@ -130,19 +132,14 @@ class OwnersEraser:
         outbox.put(conn, book.CONSUMER, [message(ERASURES, owner, event, name)])
 
 
-def _edges(conn: Connection, scope: Scope) -> list[Edge]:
-    return [(row[0], row[1]) for row in conn.execute(SQL.edges, _values(scope)).fetchall()]
-
-
-def _edges_and_states(link: Link, scope: Scope) -> tuple[list[Edge], list[State]]:
-    """Read both at once; of a row one half is null."""
+def _looked(link: Link, scope: Scope) -> tuple[list[Edge], list[State]]:
     with translate():
-        rows = link().execute(SQL.edges_and_states, _values(scope)).fetchall()
-    return [row[:2] for row in rows if row[0] is not None], [row[2:] for row in rows if row[2] is not None]
+        return _edges_and_states(link(), scope)
 
 
-def _values(scope: Scope) -> dict[str, object]:
-    return {
+def _edges_and_states(conn: Connection, scope: Scope) -> tuple[list[Edge], list[State]]:
+    """Read both at once; of a row one half is null."""
+    values = {
         "whole": scope.kind in _WHOLE,
         "handle": scope.handle,
         "erasure": scope.erasure,
@@ -150,6 +147,8 @@ def _values(scope: Scope) -> dict[str, object]:
         "tenant": scope.tenant,
         "blocked": scope.blocked,
     }
+    rows = conn.execute(SQL.edges_and_states, values).fetchall()
+    return [row[:2] for row in rows if row[0] is not None], [row[2:] for row in rows if row[2] is not None]
 
 
 def _said(orders: Iterable[State], left: int) -> Observation:

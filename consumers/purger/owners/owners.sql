@@ -73,17 +73,6 @@ WITH opened AS (
 )
 UPDATE departed SET erasure = %(id)s, asks = false WHERE id = %(source)s;
 
--- name: edges
--- Edges to parents that an erasure takes: of its handle, of what it cut from handles that live on, and, where a
--- whole tenant goes, of every handle that nobody holds (of all before the block, to show what is there).
-SELECT d.artefact, d.parent FROM derivations d WHERE %(whole)s AND d.handle = %(handle)s
-UNION
-SELECT d.artefact, d.parent FROM derivations d JOIN departed p ON p.id = d.parent WHERE p.erasure = %(erasure)s
-UNION
-SELECT d.artefact, d.parent FROM derivations d JOIN artefacts a ON a.id = d.artefact
-WHERE %(everybody)s AND a.tenant = %(tenant)s
-    AND NOT (%(blocked)s AND EXISTS (SELECT FROM subjects s WHERE s.handle = d.handle));
-
 -- name: lock_artefacts
 SELECT id, owner, body FROM artefacts WHERE id = ANY(%s) ORDER BY id FOR UPDATE;
 
@@ -105,7 +94,9 @@ VALUES (%s, %s, %s, %s, %s, %s, %s, %s) RETURNING no;
 INSERT INTO ordered_artefacts (order_no, artefact) SELECT %s, unnest(%s::bytea[]);
 
 -- name: edges_and_states
--- The same edges, and every order of the erasure.
+-- Edges to parents that an erasure takes: of its handle, of what it cut from handles that live on, and, where a
+-- whole tenant goes, of every handle that nobody holds (of all before the block, to show what is there); and every
+-- order of the erasure.
 SELECT artefact, parent, NULL, NULL, NULL, NULL FROM (
     SELECT d.artefact, d.parent FROM derivations d WHERE %(whole)s AND d.handle = %(handle)s
     UNION

@@ -131,10 +131,7 @@ def test_a_choice_holds_for_its_purpose(text: str, wanted: dict[str, str]) -> No
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        *("I've used Vim for years", "I use Vim for everything", "I use Vim for now and ever", "我用 Vim 写代码"),
-    ],
+    "text", ["I've used Vim for years", "I use Vim for everything", "I use Vim for now and ever", "我用 Vim 写代码"]
 )
 def test_what_is_no_purpose_bounds_nothing(text: str) -> None:
     assert all(draft.content.conditions == () for draft in drafts(text))

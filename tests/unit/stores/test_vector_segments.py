@@ -113,7 +113,10 @@ SERVER = {
         ],
     },
 }
-"""What Qdrant 1.18.3 told of a collection, shortened: without much that `qdrant-client`'s models of it ask for."""
+"""How Qdrant 1.18.3 tells of a collection, shortened; it leaves out much that `qdrant-client`'s models of it ask for.
+
+The name and the deletions in the second segment are put in: the server told of 97 points there and none deleted.
+"""
 
 
 def test_what_a_server_tells_is_read() -> None:
